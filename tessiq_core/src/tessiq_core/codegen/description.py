@@ -4,7 +4,8 @@ A kernel iterates over a domain of axes d0, d1, …. It reads values through aff
 writes values through affine index maps. A stage is a function of some of the axes:
 
 - a *read* depends on the axes with a non-zero stride;
-- a *map* applies one row of the operation table to earlier stages and constants, and depends on the union of their axes;
+- a *map* applies one row of the operation table to earlier stages and constants, and depends on the union of their
+  axes;
 - a *reduce* combines a stage over some axes, and no longer depends on those.
 
 So a softmax over d1 is: read x; m = reduce max x over d1; e = exp(x - m); s = reduce sum e over d1; write e / s.

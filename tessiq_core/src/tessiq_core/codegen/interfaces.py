@@ -96,8 +96,9 @@ class Emitter(Protocol):
     def source(self, kernels: Sequence[KernelDescription], table: OperationTable) -> str:
         """The text of one translation unit that holds these kernels."""
 
-    def compile(self, kernels: Sequence[KernelDescription], operands: Sequence[KernelOperands],
-                table: OperationTable) -> Sequence[Kernel]:
+    def compile(
+        self, kernels: Sequence[KernelDescription], operands: Sequence[KernelOperands], table: OperationTable
+    ) -> Sequence[Kernel]:
         """Loaded kernels, in order; `operands[i]` gives the buffers of `kernels[i]`. Identical ones compile once."""
 
     def fingerprint(self) -> str:

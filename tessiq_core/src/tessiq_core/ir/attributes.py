@@ -21,7 +21,7 @@ class Hole:
 
 HOLE = Hole()
 
-Attribute: TypeAlias = bool | int | float | str | None | Label | Hole | tuple["Attribute", ...]
+Attribute: TypeAlias = bool | int | float | str | Label | Hole | tuple["Attribute", ...] | None
 
 
 def attribute_key(value: Attribute) -> tuple[object, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tessiq_core.errors import InvalidArgument, Internal
+from tessiq_core.errors import Internal, InvalidArgument
 
 
 @dataclass(frozen=True)
@@ -170,12 +170,14 @@ def product(extents: tuple[Extent, ...] | list[Extent]) -> Extent:
 def call(function: str, *arguments: Extent) -> Extent:
     """`floordiv`, `mod`, `max`, `min` or `pow` of extents, folded where the arguments are integers.
 
-    Raises InvalidArgument for another function's name.
+    Raises InvalidArgument for another function's name and for a number of arguments it does not take.
     """
     if function not in _FUNCTIONS:
-        raise InvalidArgument(
-            f"tessiq: extents know the functions {', '.join(FUNCTION_NAMES)}, not {function!r}"
-        )
+        raise InvalidArgument(f"tessiq: extents know the functions {', '.join(FUNCTION_NAMES)}, not {function!r}")
+    takes_any = function in ("max", "min")
+    if len(arguments) != 2 and not (takes_any and arguments):
+        takes = "at least one argument" if takes_any else "two arguments"
+        raise InvalidArgument(f"tessiq: the extent function {function} takes {takes}, not {len(arguments)}")
     known: list[KnownExtent] = []
     for argument in arguments:
         if isinstance(argument, Unknown):
@@ -183,7 +185,7 @@ def call(function: str, *arguments: Extent) -> Extent:
         known.append(argument)
     if function in ("max", "min"):
         return _extremum(function, known)
-    if all(isinstance(a, int) for a in known) and not (function in ("floordiv", "mod") and known[1] == 0):
+    if all(isinstance(a, int) for a in known) and not _has_no_integer_value(function, known[1]):
         return _FUNCTIONS[function](*known)
     if function == "floordiv":
         if known[1] == 1:
@@ -197,6 +199,13 @@ def call(function: str, *arguments: Extent) -> Extent:
     if function == "pow" and isinstance(known[1], int) and 0 <= known[1] <= 8:
         return product([known[0]] * known[1])
     return _of_atom(Call(function, tuple(known)))
+
+
+def _has_no_integer_value(function: str, second: KnownExtent) -> bool:
+    # Division by zero, and a negative power, which Python answers with a float: both stay calls.
+    if not isinstance(second, int):
+        return False
+    return second < 0 if function == "pow" else second == 0
 
 
 def _extremum(function: str, arguments: list[KnownExtent]) -> Extent:
@@ -256,7 +265,8 @@ def substitute(extent: Extent, values: Mapping[str, Extent]) -> Extent:
 def evaluate(extent: Extent, values: Mapping[str, int]) -> int:
     """The integer the extent has for these values of its symbols.
 
-    Raises Internal for an unknown extent or a symbol without a value: the compiler must not ask then.
+    Raises Internal for an unknown extent or a symbol without a value: the compiler must not ask then. Raises
+    InvalidArgument for a division by zero and for a negative power, which these sizes have no integer for.
     """
     if isinstance(extent, int):
         return extent
@@ -271,10 +281,20 @@ def evaluate(extent: Extent, values: Mapping[str, int]) -> int:
                     raise Internal(f"tessiq: symbol {atom.name} has no value in this call; this is a bug in tessiq")
                 factor = values[atom.name]
             else:
-                factor = _FUNCTIONS[atom.function](*(evaluate(a, values) for a in atom.arguments))
+                factor = _evaluate_call(atom, values)
             term *= factor**power
         total += term
     return total
+
+
+def _evaluate_call(atom: Call, values: Mapping[str, int]) -> int:
+    arguments = [evaluate(argument, values) for argument in atom.arguments]
+    if atom.function not in ("max", "min") and _has_no_integer_value(atom.function, arguments[1]):
+        shown = ", ".join(map(str, arguments))
+        raise InvalidArgument(
+            f"tessiq: the extent {atom} is {atom.function}({shown}) in this call, which is no integer"
+        )
+    return _FUNCTIONS[atom.function](*arguments)
 
 
 def provably_equal(a: Extent, b: Extent) -> bool:

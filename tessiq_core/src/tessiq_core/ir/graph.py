@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tessiq_core.errors import InvalidArgument
+from tessiq_core.errors import Internal, InvalidArgument
 from tessiq_core.ir.attributes import Attribute, attribute_key
 from tessiq_core.ir.types import ValueType
 
@@ -35,7 +35,7 @@ class Use:
 class Value:
     """Assigned once: a graph parameter (`producer` is None) or result number `index` of `producer`."""
 
-    __slots__ = ("name", "type", "producer", "index", "_uses")
+    __slots__ = ("_uses", "index", "name", "producer", "type")
 
     def __init__(self, name: str, type: ValueType, producer: Node | None, index: int) -> None:
         self.name = name
@@ -69,7 +69,7 @@ class Value:
 class Node:
     """One operation: `op` is its name; operands, results and attributes as in the module's docstring."""
 
-    __slots__ = ("op", "graph", "_operands", "results", "_attributes", "_previous", "_next", "_order")
+    __slots__ = ("_attributes", "_next", "_operands", "_order", "_previous", "graph", "op", "results")
 
     def __init__(self, graph: Graph, op: str, attributes: Mapping[str, Attribute]) -> None:
         self.op = op
@@ -136,7 +136,7 @@ _MISSING = object()
 
 
 def _attribute_order(name: str) -> tuple[int, int, str]:
-    return (0, int(name), "") if name.isdigit() else (1, 0, name)
+    return (0, int(name), "") if name.isdecimal() else (1, 0, name)
 
 
 class Graph:
@@ -163,20 +163,32 @@ class Graph:
 
     @property
     def nodes(self) -> Iterator[Node]:
-        """In list order. The node just yielded may be erased, and nodes may be inserted before it."""
+        """In list order. The node just yielded may be erased or moved, and nodes may be inserted before it.
+
+        Raises Internal where the node that would come next was erased meanwhile: iterate over `tuple(graph.nodes)`.
+        """
         node = self._first
         while node is not None:
             following = node._next
             yield node
-            node = following
+            node = self._still_there(following)
 
     @property
     def reversed_nodes(self) -> Iterator[Node]:
+        """In reversed order; the same rules as for `nodes`, with "before" meaning "after"."""
         node = self._last
         while node is not None:
             preceding = node._previous
             yield node
-            node = preceding
+            node = self._still_there(preceding)
+
+    def _still_there(self, node: Node | None) -> Node | None:
+        if node is not None and node.graph is not self:
+            raise Internal(
+                f"tessiq: {node.op} was erased while the graph was iterated and it stood next; "
+                "iterate over tuple(graph.nodes) and skip the nodes whose graph is None"
+            )
+        return node
 
     def __len__(self) -> int:
         return self._count
@@ -229,12 +241,11 @@ class Graph:
     ) -> Node:
         """A new node that stands before `anchor`, or last where it is None."""
         node = Node(self, op, attributes or {})
+        # Names first: a name that is taken must leave the use lists as they were.
+        node.results = self._new_results(node, tuple(results))
         for index, value in enumerate(operands):
             node._operands.append(value)
             value._uses[Use(node, index)] = None
-        node.results = tuple(
-            Value(self._claim_name(name), type, node, index) for index, (name, type) in enumerate(results)
-        )
         self._link(node, anchor)
         return node
 
@@ -284,9 +295,10 @@ class Graph:
         node.graph = None
 
     def rename(self, value: Value, name: str) -> None:
-        """Give a value another free name."""
-        self._names.discard(value.name)
-        value.name = self._claim_name(name)
+        """Give a value another free name. Raises InvalidArgument when another value has it."""
+        if name != value.name:
+            old, value.name = value.name, self._claim_name(name)
+            self._names.discard(old)
 
     # -- the list ----------------------------------------------------------------------------------------------
     def _claim_name(self, name: str) -> str:
@@ -294,6 +306,16 @@ class Graph:
             raise InvalidArgument(f"tessiq: the graph already has a value %{name}; use Graph.unused_name({name!r})")
         self._names.add(name)
         return name
+
+    def _new_results(self, node: Node, results: tuple[tuple[str, ValueType], ...]) -> tuple[Value, ...]:
+        claimed: list[Value] = []
+        try:
+            for index, (name, type) in enumerate(results):
+                claimed.append(Value(self._claim_name(name), type, node, index))
+        except InvalidArgument:
+            self._names.difference_update(value.name for value in claimed)
+            raise
+        return tuple(claimed)
 
     def _link(self, node: Node, anchor: Node | None) -> None:
         previous = self._last if anchor is None else anchor._previous

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tessiq_core.errors import InvalidArgument
 from tessiq_core.ir.extent import Extent, mul, provably_equal
 
 
@@ -49,9 +50,7 @@ BF16 = ElementType("bf16", "float", 2)
 F32 = ElementType("f32", "float", 4)
 F64 = ElementType("f64", "float", 8)
 
-ELEMENT_TYPES: dict[str, ElementType] = {
-    t.name: t for t in (BOOL, I8, U8, I16, I32, I64, F16, BF16, F32, F64)
-}
+ELEMENT_TYPES: dict[str, ElementType] = {t.name: t for t in (BOOL, I8, U8, I16, I32, I64, F16, BF16, F32, F64)}
 
 
 def opaque_element(name: str) -> ElementType:
@@ -94,8 +93,15 @@ class TensorType:
 def tensor_type(
     element: ElementType, shape: tuple[Extent, ...], strides: tuple[Extent, ...] | None = None
 ) -> TensorType:
-    """A tensor type in its one canonical form: strides provably equal to the packed ones become None."""
+    """A tensor type in its one canonical form: strides provably equal to the packed ones become None.
+
+    Raises InvalidArgument when there is not one stride for each extent of the shape.
+    """
     if strides is not None:
+        if len(strides) != len(shape):
+            raise InvalidArgument(
+                f"tessiq: a tensor type needs one stride an axis: {len(shape)} extents, but {len(strides)} strides"
+            )
         packed = packed_strides(shape)
         if all(provably_equal(a, b) for a, b in zip(strides, packed, strict=True)):
             strides = None

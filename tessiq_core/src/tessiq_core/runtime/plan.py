@@ -92,6 +92,20 @@ class SymbolBinding:
 
 
 @dataclass(frozen=True)
+class LateSymbol:
+    """A symbol only running tells: after step number `step` it is the number in `slot`, or that axis of its shape.
+
+    Steps up to that one do not depend on it. When it is known, the runner gives the step's results the layout their
+    slots' types say, as `CallStep.expected` does for others.
+    """
+
+    name: str
+    step: int
+    slot: int
+    axis: int | None = None
+
+
+@dataclass(frozen=True)
 class Slot:
     """What a slot holds: the IR value's name and type, and whether its memory is the device's (not the home's)."""
 
@@ -104,15 +118,21 @@ class Slot:
 class Plan:
     """`outputs` follow the output spec: a slot, or None where the graph returns None at that position.
 
-    `constants` pairs a slot with a name in the recipe's constants. `checked` are the inputs a kernel reads, whose
-    layout the runner compares with the slot's type before it trusts it. `writes` are the inputs the plan writes to.
+    `inputs` has the slot of each input of the call, or None for an input nothing reads.
+    `constants` pairs a slot with a name in the recipe's constants. `checked` are the slots of inputs whose memory is
+    read directly (by a kernel, a view or a transfer), whose layout the runner compares with the slot's type before it
+    trusts it. `writes` are the slots of inputs the plan writes to.
+    `late` are symbols no input has, in the order of their steps.
+    `literals` are (output position, number) pairs for outputs that are plain numbers.
     """
 
     slots: tuple[Slot, ...]
-    inputs: tuple[int, ...]
+    inputs: tuple[int | None, ...]
     constants: tuple[tuple[int, str], ...]
     symbols: tuple[SymbolBinding, ...]
     steps: tuple[Step, ...]
     outputs: tuple[int | None, ...]
     checked: tuple[int, ...] = ()
     writes: tuple[int, ...] = ()
+    late: tuple[LateSymbol, ...] = ()
+    literals: tuple[tuple[int, bool | int | float], ...] = ()

@@ -1,0 +1,7 @@
+"""`python -m tessiq_cli` is `tessiq`."""
+
+from __future__ import annotations
+
+from tessiq_cli.main import app
+
+app()

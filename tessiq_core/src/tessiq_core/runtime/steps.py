@@ -1,0 +1,243 @@
+"""Binding the steps of a plan to one call's sizes: each becomes a function of the list of slots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any
+
+import torch
+
+from tessiq_core.codegen.interfaces import Kernel
+from tessiq_core.ir.types import TensorType
+from tessiq_core.runtime.arguments import Arguments, Invoke, Slots
+from tessiq_core.runtime.launch import launcher
+from tessiq_core.runtime.layouts import Layout, allocator, mismatch, reads_alike, reinterpret, with_layout
+from tessiq_core.runtime.liveness import slots_read
+from tessiq_core.runtime.operators import fast_call, flatten, nests, resolve
+from tessiq_core.runtime.plan import CallStep, KernelStep, Plan, Step, TransferStep, ViewStep
+from tessiq_core.runtime.sizes import Sizes
+
+Execute = Callable[[Slots], None]
+Settle = Callable[[Any], Any]
+
+
+class StepBinder:
+    """Makes the functions that execute a plan's steps. Operators are looked up once, when it is made."""
+
+    def __init__(
+        self, plan: Plan, kernels: Sequence[Kernel], constants: dict[str, object], device: torch.device
+    ) -> None:
+        self.plan = plan
+        self.kernels = kernels
+        self.device = device
+        self.arguments = Arguments(len(plan.slots), constants)
+        self._raw = {slot for step in plan.steps if not isinstance(step, CallStep) for slot in slots_read(step)}
+        self._late = {definition.step for definition in plan.late}
+        self._invokes: dict[int, Invoke] = {}
+        self._nested: set[int] = set()
+        for index, step in enumerate(plan.steps):
+            if isinstance(step, CallStep):
+                operator = resolve(step.op)
+                if nests(operator):
+                    self._nested.add(index)
+                self._invokes[index] = self.arguments.invoke(fast_call(operator), step.arguments, step.keywords)
+
+    def bind(self, index: int, sizes: Sizes) -> Execute:
+        """The function that executes step number `index` for these sizes."""
+        step: Step = self.plan.steps[index]
+        match step:
+            case CallStep():
+                return self._call(index, step, sizes)
+            case ViewStep():
+                return _view(step, sizes)
+            case KernelStep():
+                return self._kernel(step, sizes)
+            case TransferStep():
+                return self._transfer(step)
+
+    def check_inputs(self, sizes: Sizes) -> Execute | None:
+        """A function that gives the inputs whose memory is read directly the layout the plan promises; None where
+        there are none. Raises InvalidArgument, naming the input, for one of another element type, shape or device."""
+        checks = []
+        for slot in self.plan.checked:
+            entry = self.plan.slots[slot]
+            if isinstance(entry.type, TensorType):
+                checks.append((slot, Layout.of(entry.type, sizes), f"input %{entry.name}", slot in self.plan.writes))
+        device = self.device
+        if not checks:
+            return None
+
+        def check(slots: Slots) -> None:
+            for slot, layout, who, written in checks:
+                value = slots[slot]
+                if not isinstance(value, torch.Tensor) or value.device != device:
+                    raise mismatch(f"{who} on {device}", value, layout)
+                if not layout.matches(value):
+                    if written and not reads_alike(value, layout):  # a copy would not be what is written to
+                        raise mismatch(f"{who}, which the graph writes to", value, layout)
+                    slots[slot] = _corrected(value, layout, who)
+
+        return check
+
+    def settle_results(self, index: int, sizes: Sizes) -> Execute:
+        """A function that gives the results of step `index`, after its late symbols are known, their layout."""
+        step = self.plan.steps[index]
+        assert isinstance(step, CallStep)
+        settles = [
+            (slot, self._settle(slot, kind, f"result %{self.plan.slots[slot].name} of {step.op}", sizes))
+            for slot in step.results
+            if slot is not None and isinstance(kind := self.plan.slots[slot].type, TensorType)
+        ]
+
+        def settle(slots: Slots) -> None:
+            for slot, function in settles:
+                if slots[slot] is not None:  # None where nothing reads it any more
+                    slots[slot] = function(slots[slot])
+
+        return settle
+
+    # -- calls ---------------------------------------------------------------------------------------------------
+    def _call(self, index: int, step: CallStep, sizes: Sizes) -> Execute:
+        invoke = self._invokes[index]
+        if step.returns == "none":
+            return invoke
+        settles = [self._settle_call(index, step, number, sizes) for number in range(len(step.results))]
+        if step.returns == "many":
+            wanted = [
+                (number, slot, settle)
+                for number, (slot, settle) in enumerate(zip(step.results, settles, strict=True))
+                if slot is not None
+            ]
+            return _call_many(invoke, wanted, index in self._nested)
+        slot, settle = step.results[0], settles[0]
+        if slot is None:
+            return invoke
+        expected = step.expected[0]
+        if settle is None or expected is None:
+            return _call_one(invoke, slot, settle)
+        return _call_dense(invoke, slot, Layout.of(expected, sizes).strides, settle, slot in self._raw)
+
+    def _settle_call(self, index: int, step: CallStep, number: int, sizes: Sizes) -> Settle | None:
+        slot, expected = step.results[number], step.expected[number]
+        if slot is None:
+            return None
+        who = f"result %{self.plan.slots[slot].name} of {step.op}"
+        if expected is not None:
+            return self._settle(slot, expected, who, sizes)
+        kind = self.plan.slots[slot].type
+        if slot in self._raw and isinstance(kind, TensorType) and index not in self._late:
+            return _required(Layout.of(kind, sizes), who)
+        return None
+
+    def _settle(self, slot: int, kind: TensorType, who: str, sizes: Sizes) -> Settle:
+        layout = Layout.of(kind, sizes)
+        if slot in self._raw:
+            return lambda value: value if layout.matches(value) else _corrected(value, layout, who)
+        return lambda value: value if value.stride() == layout.strides else _restrided(value, layout)
+
+    # -- kernels and transfers -----------------------------------------------------------------------------------
+    def _kernel(self, step: KernelStep, sizes: Sizes) -> Execute:
+        kernel = self.kernels[step.kernel]
+        launch = launcher(kernel, sizes, self.device)
+        allocate = [allocator(Layout.of(operand.type, sizes), self.device) for operand in kernel.outputs]
+        inputs, results = step.inputs, step.outputs
+        if len(results) == 1 and len(inputs) > 1:
+            take = itemgetter(*inputs)
+            allocate_one, result = allocate[0], results[0]
+
+            def run_one(slots: Slots) -> None:
+                output = allocate_one()
+                launch(take(slots), (output,))
+                slots[result] = output
+
+            return run_one
+
+        def run(slots: Slots) -> None:
+            outputs = [make() for make in allocate]
+            launch([slots[slot] for slot in inputs], outputs)
+            for slot, output in zip(results, outputs, strict=True):
+                slots[slot] = output
+
+        return run
+
+    def _transfer(self, step: TransferStep) -> Execute:
+        source, result, device = step.source, step.result, self.device
+
+        def run(slots: Slots) -> None:
+            tensor = slots[source]
+            slots[result] = with_layout(tensor, Layout(tensor.dtype, tuple(tensor.shape), tensor.stride()), device)
+
+        return run
+
+
+def _view(step: ViewStep, sizes: Sizes) -> Execute:
+    source, result = step.source, step.result
+    shape, strides, offset = sizes.all(step.shape), sizes.all(step.strides), sizes.one(step.offset)
+
+    def run(slots: Slots) -> None:
+        slots[result] = reinterpret(slots[source], shape, strides, offset)
+
+    return run
+
+
+def _call_dense(invoke: Invoke, slot: int, strides: tuple[int, ...], settle: Settle, raw: bool) -> Execute:
+    """One tensor; the comparison that nearly always holds is made here, without another Python call."""
+    if raw:
+
+        def run_raw(slots: Slots) -> None:
+            slots[slot] = settle(invoke(slots))
+
+        return run_raw
+
+    def run(slots: Slots) -> None:
+        result = invoke(slots)
+        slots[slot] = result if result.stride() == strides else settle(result)
+
+    return run
+
+
+def _call_one(invoke: Invoke, slot: int, settle: Settle | None) -> Execute:
+    def run(slots: Slots) -> None:
+        slots[slot] = invoke(slots)
+
+    def run_settled(slots: Slots) -> None:
+        assert settle is not None
+        slots[slot] = settle(invoke(slots))
+
+    return run if settle is None else run_settled
+
+
+def _call_many(invoke: Invoke, wanted: list[tuple[int, int, Settle | None]], nested: bool) -> Execute:
+    def run(slots: Slots) -> None:
+        results = flatten(invoke(slots)) if nested else invoke(slots)
+        for number, slot, settle in wanted:
+            result = results[number]
+            slots[slot] = result if settle is None or result is None else settle(result)
+
+    return run
+
+
+def _restrided(value: Any, layout: Layout) -> Any:
+    """The value in the recorded strides. What has another shape or type than recorded goes on as PyTorch made it:
+    nothing reads its memory directly."""
+    if isinstance(value, torch.Tensor) and value.shape == layout.shape and value.dtype is layout.dtype:
+        return with_layout(value, layout)
+    return value
+
+
+def _corrected(value: Any, layout: Layout, who: str) -> torch.Tensor:
+    if not isinstance(value, torch.Tensor) or value.shape != layout.shape or value.dtype is not layout.dtype:
+        raise mismatch(who, value, layout)
+    return with_layout(value, layout)
+
+
+def _required(layout: Layout, who: str) -> Settle:
+    """For what must not be copied: the result of an operator that writes is the memory it wrote to."""
+
+    def settle(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor) or not layout.matches(value):
+            raise mismatch(who, value, layout)
+        return value
+
+    return settle
