@@ -41,7 +41,9 @@ def main() -> int:
             if arguments.explain:
                 print(outcome.explanation)
     print()
-    print(f"error: greatest difference to eager in float64, relative to its greatest value; the limit is {LIMIT:g}")
+    print(
+        f"error: norm of the difference to eager in float64 over its norm, the greatest of all tensors; limit {LIMIT:g}"
+    )
     print(f"training: outputs and every gradient of one step; {Phase.EVAL.value}: outputs, under no_grad")
     print(f"what was decided, in full: tessiq explain {Path(__file__).parent.name}/NAME.py, or --explain here")
     return 1 if failed else 0

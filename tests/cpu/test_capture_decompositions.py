@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import torch
-from support.capture import Capture, capture
 from torch import nn
 
+from support.capture import Capture, capture
 from tessiq_core.capture.decompositions import batch_norm_inference, decomposition_table, multi_head_attention
 
 torch.set_num_threads(1)

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 import torch
-from support.capture import Capture, assert_calls_rebuild, capture, run_imported
 from torch import nn
 
+from support.capture import Capture, assert_calls_rebuild, capture, run_imported
+from tessiq_core.capture.arguments import Inexpressible, encode_call, keep_call
 from tessiq_core.capture.importer import import_module
 from tessiq_core.errors import InvalidArgument
+from tessiq_core.ir.attributes import HOLE, Label
+from tessiq_core.ir.graph import Graph
 from tessiq_core.ir.parser import parse_graph
 from tessiq_core.ir.printer import print_graph
 from tessiq_core.ir.types import F32, OpaqueType, ScalarType, TensorType
@@ -19,6 +22,7 @@ from tessiq_core.ir.verifier import verify
 from tessiq_core.runtime.imported import ImportedGraph
 
 torch.set_num_threads(1)
+aten = torch.ops.aten
 
 
 class WrittenOutAttention(nn.Module):
@@ -224,6 +228,52 @@ def test_names_of_unread_results_never_collide() -> None:
     assert len(names) == len(set(names))
 
 
+def test_a_taken_name_is_passed_over() -> None:
+    x = torch.randn(2, 4)
+    graph = torch.fx.Graph()
+    node = graph.placeholder("x")
+    topk = graph.create_node("call_function", aten.topk.default, (node, 2), name="topk")
+    taken = graph.create_node("call_function", aten.neg.default, (node,), name="topk_1")
+    node.meta["val"], topk.meta["val"], taken.meta["val"] = x, tuple(torch.topk(x, 2)), -x
+    graph.output((taken,))
+    imported = import_module(torch.fx.GraphModule(nn.Module(), graph), "inference")
+    assert [value.name for value in imported.graph.values()] == ["x", "topk_0", "topk_1_", "topk_1"]
+
+
+def test_operands_and_holes_follow_the_rule() -> None:
+    graph, value = torch.fx.Graph(), Graph()
+    nodes = {name: graph.placeholder(name) for name in "abcdefg"}
+    values = {node: value.add_parameter(name, TensorType(F32, ())) for name, node in nodes.items()}
+    a, b, c, d, e, f, g = nodes.values()
+    operands, attributes = encode_call(
+        ([a, None, (b,)], c, 1, d), {"zeta": e, "alpha": [f, 2.0], "dtype": torch.int8, "beta": g}, values.__getitem__
+    )
+    assert [operand.name for operand in operands] == ["c", "d", "a", "b", "f", "g", "e"]
+    assert attributes == {
+        "0": (HOLE, None, (HOLE,)),
+        "2": 1,
+        "alpha": (HOLE, 2.0),
+        "beta": HOLE,
+        "dtype": Label("dtype", "int8"),
+        "zeta": HOLE,
+    }
+
+
+def test_a_call_attributes_cannot_hold_keeps_its_structure() -> None:
+    graph, value = torch.fx.Graph(), Graph()
+    a, b = graph.placeholder("a"), graph.placeholder("b")
+    values = {a: value.add_parameter("a", ScalarType("int")), b: value.add_parameter("b", ScalarType("int"))}
+    with pytest.raises(Inexpressible):
+        encode_call(({"x": a},), {}, values.__getitem__)
+
+    def function(*arguments: Any, **keywords: Any) -> Any:
+        return arguments, keywords
+
+    kept, operands = keep_call(function, ({"x": a}, [b, 1]), {"k": slice(a, None, 2)}, values.__getitem__, id)
+    assert [operand.name for operand in operands] == ["a", "b", "a"]
+    assert kept(10, 20, 30) == (({"x": 10}, (20, 1)), {"k": slice(30, None, 2)})
+
+
 def test_a_list_of_one_is_marked() -> None:
     seen = capture(conditional, torch.tensor(True), torch.randn(3))
     (node,) = [node for node in seen.graph.nodes if node.op == "higher_order.cond"]
@@ -256,9 +306,6 @@ def chain(x: torch.Tensor, *calls: tuple[Any, ...]) -> torch.fx.GraphModule:
         node.meta["val"] = value
     graph.output((node,))
     return torch.fx.GraphModule(nn.Module(), graph)
-
-
-aten = torch.ops.aten
 
 
 @pytest.mark.filterwarnings("ignore:.*quantize_per_tensor.*:UserWarning")
@@ -309,7 +356,7 @@ def test_sizes_only_known_at_run_time() -> None:
     check(seen)
     text = print_graph(seen.graph)
     assert "i64[u0, 1; 1, u0]" in text
-    assert 'aten._assert_scalar.default' in text
+    assert "aten._assert_scalar.default" in text
 
 
 @torch.library.custom_op("tessiq_capture_test::twice", mutates_args=())
@@ -344,7 +391,8 @@ def test_custom_operators() -> None:
     assert node.attribute("tessiq.effect") == "ordered"
 
 
-def test_scan_and_flex_attention_run_as_one_step() -> None:
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile:UserWarning")
+def test_flex_attention_runs_as_one_step() -> None:
     from torch.nn.attention.flex_attention import flex_attention
 
     def attention(q: torch.Tensor) -> torch.Tensor:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import torch
-from support.capture import Capture, capture
 from torch import nn
 
+from support.capture import Capture, capture
 from tessiq_core.capture.constants import content_hash, object_token
 from tessiq_core.capture.key import KEY_PARTS, graph_key
 from tessiq_core.errors import InvalidArgument

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
-from support.runtime_targets import HOST, Manager, target
 
+from support.runtime_targets import HOST, Manager, target
 from tessiq_core.custom_ops import CustomOperation
 from tessiq_core.decline import Decline
 from tessiq_core.errors import InvalidArgument, NotFound, Unsupported

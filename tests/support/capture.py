@@ -121,7 +121,7 @@ def flatten(structure: Any) -> list[Any]:
 
 
 def assert_calls_rebuild(module: torch.fx.GraphModule, imported: ImportedGraph) -> int:
-    """Every imported node's rebuilt call has exactly the FX node's target and arguments; returns how many there were."""
+    """Every rebuilt call has exactly the FX node's target and arguments; returns how many calls there were."""
     by_name: dict[str, Node] = {value.name: node for node in imported.graph.nodes for value in node.results}
     without_results = iter([node for node in imported.graph.nodes if not node.results])
     getitems: dict[torch.fx.Node, str] = {}

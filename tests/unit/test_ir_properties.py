@@ -145,12 +145,13 @@ def test_the_passes_act_on_many_of_the_random_graphs() -> None:
     assert min(acted[name] for name in ("rewrite", "cse", "dce")) >= 30, acted
 
 
-@pytest.mark.parametrize("pipeline", ["dce", "cse", "rewrite", "rewrite,cse,dce"])
+# Each pass comes to rest. A pipeline need not: a node that dce removes may have kept a pattern from matching.
+@pytest.mark.parametrize("name", ["dce", "cse", "rewrite"])
 @quick
 @given(graph=graphs())
-def test_general_passes_keep_graphs_well_formed_and_come_to_rest(pipeline: str, graph: Graph) -> None:
-    run_pipeline(graph, pipeline, CONTEXT)
-    assert not any(result.changed for result in run_pipeline(graph, pipeline, CONTEXT))
+def test_general_passes_keep_graphs_well_formed_and_come_to_rest(name: str, graph: Graph) -> None:
+    run_pipeline(graph, name, CONTEXT)
+    assert [result.changed for result in run_pipeline(graph, name, CONTEXT)] == [False]
 
 
 # -- random corruption ---------------------------------------------------------------------------------------------

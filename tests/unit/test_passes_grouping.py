@@ -193,6 +193,16 @@ def test_a_view_goes_where_fewer_bytes_cross() -> None:
     assert placed(text) == {"cut": None, "a": 0, "wide": 1, "b": 1}
 
 
+def test_a_view_only_aten_reads_stays_at_home_though_its_source_crosses() -> None:
+    text = """graph @main(%p: f32[4, 4]) {
+  %a = aten.relu.default(%p) : f32[4, 4]
+  %v = aten.permute.default(%p) {1 = [1, 0]} : f32[4, 4; 1, 4]
+  %u = aten.cumsum.default(%v) {1 = 0} : f32[4, 4]
+  return %a, %u
+}"""
+    assert placed(text) == {"a": 0, "v": None, "u": None}
+
+
 def test_a_view_read_on_both_sides_stays_where_its_source_is() -> None:
     text = """graph @main(%p: f32[4, 4]) {
   %home = aten.permute.default(%p) {1 = [1, 0]} : f32[4, 4; 1, 4]
@@ -278,6 +288,19 @@ def test_groups_that_read_one_value_are_merged_only_over_one_domain() -> None:
   return %a, %b, %c
 }"""
     assert numbers(compiled(text), "tessiq.group") == {"a": 0, "b": 0, "c": 1}
+
+
+def test_groups_that_share_only_broadcast_rows_and_columns_stay_apart() -> None:
+    text = """graph @main(%x: f32[8, 8], %y: f32[8, 8], %row: f32[8], %column: f32[8, 1]) {
+  %a = aten.add.Tensor(%x, %row) : f32[8, 8]
+  %a2 = aten.mul.Tensor(%a, %column) : f32[8, 8]
+  %b = aten.add.Tensor(%y, %row) : f32[8, 8]
+  %b2 = aten.mul.Tensor(%b, %column) : f32[8, 8]
+  return %a2, %b2
+}"""
+    graph = compiled(text)
+    assert not isinstance(lower(list(graph.nodes), CONTEXT.table), Decline)  # they could be one kernel
+    assert numbers(graph, "tessiq.group") == {"a": 0, "a2": 0, "b": 1, "b2": 1}
 
 
 def test_symbolic_sizes_fuse_by_a_hint() -> None:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from tessiq_core.errors import (
@@ -18,14 +17,10 @@ from tessiq_core.errors import (
     TessiqError,
     Unsupported,
 )
+from tessiq_core.version import __version__
 
 if TYPE_CHECKING:
     from tessiq_core.profiling import Explanation, explain
-
-try:
-    __version__ = version("tessiq-core")
-except PackageNotFoundError:  # imported from a folder that is not installed
-    __version__ = "0+unknown"
 
 __all__ = [
     "Explanation",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -48,6 +49,7 @@ ORDERED_OPERATORS = frozenset(
 _STRENGTH = ("none", "random", "writes", "ordered")
 
 
+@functools.lru_cache(maxsize=4096)
 def operator_name(target: Callable[..., Any]) -> str | None:
     """The IR's name of what a node calls: `aten.add.Tensor`, `higher_order.cond`, `operator.mul`, `torch.sym_max`.
 

@@ -1,5 +1,5 @@
 """What happened and why: `explain`."""
 
-from tessiq_core.profiling.explain import Explanation, explain
+from tessiq_core.profiling.explanation import Explanation, explain
 
 __all__ = ["Explanation", "explain"]

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 
-from tessiq_core.runtime.report import KernelReport, PassReport, Report, UnitReport
+from tessiq_core.ir import (
+    Attribute,
+    Graph,
+    Node,
+    attribute_key,
+    parse_graph,
+    print_attribute,
+    print_node,
+)
+from tessiq_core.runtime.report import KernelReport, Report, UnitReport
 
 
 def render(reports: Sequence[Report]) -> str:
@@ -46,16 +54,34 @@ def _passes(report: Report) -> Iterator[str]:
     before = report.imported
     for result in report.passes:
         yield f"{result.name}: {'changed' if result.changed else 'no change'}, {1e3 * result.seconds:.1f} ms"
-        yield from _difference(before, result)
+        if result.changed and before and result.text:
+            yield from (f"  {line}" for line in changes(parse_graph(before), parse_graph(result.text)))
         before = result.text or before
 
 
-def _difference(before: str, result: PassReport) -> Iterator[str]:
-    if not result.changed or not result.text:
-        return
-    for line in difflib.unified_diff(before.splitlines(), result.text.splitlines(), lineterm="", n=0):
-        if not line.startswith(("---", "+++", "@@")):
-            yield f"  {line[0]} {line[1:].strip()}"
+def changes(before: Graph, after: Graph) -> Iterator[str]:
+    """What happened between two states of one graph, a line a node: `-` gone, `+` new, `~` with other attributes."""
+    old = {node.name: node for node in before.nodes}
+    new = {node.name: node for node in after.nodes}
+    for name, node in old.items():
+        if name not in new:
+            yield f"- {print_node(node)}"
+    for name, node in new.items():
+        was = old.get(name)
+        if was is None:
+            yield f"+ {print_node(node)}"
+            continue
+        if was.op != node.op or [v.name for v in was.operands] != [v.name for v in node.operands]:
+            yield f"~ {print_node(node)}"
+            continue
+        set_to = [f"{k} = {print_attribute(v)}" for k, v in node.attributes.items() if _differs(was, k, v)]
+        removed = [f"no {k}" for k in was.attributes if not node.has_attribute(k)]
+        if set_to or removed:
+            yield f"~ %{name}: {', '.join(set_to + removed)}"
+
+
+def _differs(was: Node, name: str, value: Attribute) -> bool:
+    return not was.has_attribute(name) or attribute_key(was.attribute(name)) != attribute_key(value)
 
 
 def _kernels(kernels: Sequence[KernelReport]) -> Iterator[str]:

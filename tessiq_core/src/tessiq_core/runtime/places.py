@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tessiq_core.errors import Internal
-from tessiq_core.ir.extent import Extent
+from tessiq_core.ir.extent import Extent, add
 from tessiq_core.ir.graph import Value
 from tessiq_core.ir.types import TensorType
 from tessiq_core.runtime.plan import Slot, Step, TransferStep, ViewStep
@@ -100,10 +100,16 @@ class Places:
         return True
 
     def _view(self, value: Value, view: View, side: bool) -> int:
-        source = self.slot(view.source, side)
+        source, offset = view.source, view.offset
+        if self._reaches(source, side):
+            # A view of a view that nobody else has asked for is a view of what that one views.
+            while side not in self._slots_of.get(source, {}):
+                outer = self._views[source]
+                source, offset = outer.source, add(offset, outer.offset)
+        slot = self.slot(source, side)
         result = self._new(value, side)
         assert isinstance(value.type, TensorType)
-        self.steps.append(ViewStep(view.node, source, result, value.type.shape, value.type.layout, view.offset))
+        self.steps.append(ViewStep(view.node, slot, result, value.type.shape, value.type.layout, offset))
         return result
 
     def _transfer(self, value: Value, side: bool) -> int:

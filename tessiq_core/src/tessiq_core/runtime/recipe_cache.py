@@ -24,8 +24,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cache
-from importlib import metadata
 
 import torch
 
@@ -34,6 +32,7 @@ from tessiq_core.runtime.imported import ImportedGraph
 from tessiq_core.runtime.options import Options
 from tessiq_core.runtime.recipe import Recipe
 from tessiq_core.runtime.target import Target
+from tessiq_core.version import __version__ as tessiq_version
 
 DEFAULT_SIZE = 256
 
@@ -68,7 +67,7 @@ class Dependencies:
             precision=_precision(),
             deterministic=_deterministic(),
             torch=torch.__version__,
-            tessiq=_tessiq_version(),
+            tessiq=tessiq_version,
         )
 
     def key(self) -> str:
@@ -106,11 +105,6 @@ def _deterministic() -> str:
             torch.backends.cudnn.deterministic,
         )
     )
-
-
-@cache
-def _tessiq_version() -> str:
-    return metadata.version("tessiq-core")
 
 
 class RecipeCache:

@@ -1,25 +1,48 @@
-"""Source text to loaded shared objects: cache, compiler, dlopen."""
+"""Source text to loaded shared objects: the disk cache, the compiler, dlopen.
+
+What a cached object depends on, all of it in its key (`ObjectKey`):
+
+- the source text, which holds everything the kernels, their types and the operation table decide;
+- the compiler's flags;
+- the compiler, by its path and what it says of its version;
+- the CPU's features, because of `-march=native`;
+- the version of tessiq-cpuref.
+
+The cache itself (where it is, who may write it, how a damaged file is noticed) is `tessiq_core.host.DiskCache`.
+"""
 
 from __future__ import annotations
 
 import ctypes
-import subprocess
-import tempfile
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple, dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
 from tessiq_core.errors import External
-from tessiq_cpuref.cpp.cache import CacheKey, ObjectCache, open_cache, private_cache
-from tessiq_cpuref.cpp.flags import OVERRIDE, Compiler, cpu_features, flags
-
-LOG_LINES = 40
-"""How much of a compiler's log an error shows."""
+from tessiq_core.host import Compiler, DiskCache, cache_directory
+from tessiq_cpuref.cpp.flags import cpu_features, flags
 
 _loaded: dict[Path, ctypes.CDLL] = {}
-"""Every library of this process, by the path that names its content. Never unloaded: kernels hold addresses in it."""
+"""Every library of this process. Never unloaded: kernels hold addresses in it."""
+
+
+@dataclass(frozen=True)
+class ObjectKey:
+    """Everything a shared object depends on; the module's docstring says why."""
+
+    source: str
+    flags: tuple[str, ...]
+    compiler: str
+    cpu: str
+    version: str
+
+    def digest(self) -> str:
+        """64 hexadecimal digits; different for keys that differ in any field."""
+        return hashlib.sha256(repr(astuple(self)).encode()).hexdigest()
 
 
 @lru_cache(maxsize=1)
@@ -28,62 +51,39 @@ def package_version() -> str:
     return version("tessiq-cpuref")
 
 
-def cache_key(source: str, compiler: Compiler) -> CacheKey:
+def object_key(source: str, compiler: Compiler) -> ObjectKey:
     """What the shared object of this text depends on, on this machine."""
-    return CacheKey(source, flags(), compiler.version, cpu_features(), package_version())
+    return ObjectKey(source, flags(), f"{compiler.path} {compiler.version}", cpu_features(), package_version())
 
 
-@dataclass(frozen=True)
-class _Job:
-    """A compiler at work on unit number `index`."""
-
-    index: int
-    process: subprocess.Popen[str]
-    source: Path
-    output: Path
+def object_cache() -> DiskCache:
+    """The cache of shared objects in the user's cache directory."""
+    return DiskCache(cache_directory() / "cpp", ".so")
 
 
-def build(sources: Sequence[str], compiler: Compiler, cache: ObjectCache | None = None) -> list[ctypes.CDLL]:
-    """A loaded library for each text. Texts not in the cache are compiled, all at once, one process each.
+def build(sources: Sequence[str], compiler: Compiler, cache: DiskCache | None = None) -> list[ctypes.CDLL]:
+    """A loaded library for each text. Texts not in the cache are compiled side by side, each in a process of its own.
 
     Raises External with the compiler's own log where it fails, and where the system cannot load what it made.
     """
-    cache = open_cache() if cache is None else cache
-    keys = [cache_key(source, compiler) for source in sources]
-    paths = [cache.find(key) for key in keys]
-    missing = [index for index, path in enumerate(paths) if path is None]
-    if missing:
-        with tempfile.TemporaryDirectory(prefix="tessiq-build-") as directory:
-            jobs = [_start(index, sources[index], compiler, Path(directory)) for index in missing]
-            contents = [_finish(job, compiler) for job in jobs]
-        for index, content in zip(missing, contents, strict=True):
-            try:
-                paths[index] = cache.store(keys[index], content)
-            except OSError as error:
-                cache = private_cache(cache.directory, error)
-                paths[index] = cache.store(keys[index], content)
-    return [_load(path) for path in paths if path is not None]
+    kept = object_cache() if cache is None else cache
+
+    def path_of(source: str) -> Path:
+        return kept.get(object_key(source, compiler).digest(), lambda path: _compile(source, compiler, path))
+
+    if len(sources) < 2:
+        return [_load(path_of(source)) for source in sources]
+    with ThreadPoolExecutor(max_workers=len(sources), thread_name_prefix="tessiq-cpp") as pool:
+        return [_load(path) for path in pool.map(path_of, sources)]
 
 
-def _start(index: int, source: str, compiler: Compiler, directory: Path) -> _Job:
-    text, output = directory / f"unit{index}.cpp", directory / f"unit{index}.so"
-    text.write_text(source, encoding="utf-8")
-    command = [compiler.path, *flags(), text.name, "-o", output.name]
-    process = subprocess.Popen(
-        command, cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    return _Job(index, process, text, output)
-
-
-def _finish(job: _Job, compiler: Compiler) -> bytes:
-    log, _ = job.process.communicate()
-    if job.process.returncode != 0:
-        shown = "\n".join(log.splitlines()[:LOG_LINES])
-        raise External(
-            f"tessiq: emitter 'cpp': {compiler.path} {' '.join(flags())} failed with status {job.process.returncode}; "
-            f"set {OVERRIDE} to another compiler, or use options={{'emitter': 'reference'}}. Its log:\n{shown}"
-        )
-    return job.output.read_bytes()
+def _compile(source: str, compiler: Compiler, output: Path) -> None:
+    text = output.with_suffix(".cpp")
+    try:
+        text.write_text(source, encoding="utf-8")
+        compiler.run([*flags(), str(text), "-o", str(output)], "kernels for the CPU (emitter 'cpp')")
+    finally:
+        text.unlink(missing_ok=True)
 
 
 def _load(path: Path) -> ctypes.CDLL:

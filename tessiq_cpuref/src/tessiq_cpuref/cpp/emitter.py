@@ -13,12 +13,13 @@ from tessiq_core.codegen.description import KernelDescription, Map, Reduce
 from tessiq_core.codegen.interfaces import AddressLaunch, Kernel, KernelOperands
 from tessiq_core.decline import Decline
 from tessiq_core.errors import Unsupported
+from tessiq_core.host import find_compiler
 from tessiq_core.ir.extent import Unknown, symbol
 from tessiq_core.ops.table import OperationTable
 from tessiq_cpuref.cpp import math
 from tessiq_cpuref.cpp.build import build, package_version
 from tessiq_cpuref.cpp.expressions import expression_problem, function_calls, row_of
-from tessiq_cpuref.cpp.flags import cpu_features, find_compiler, flags
+from tessiq_cpuref.cpp.flags import cpu_features, flags
 from tessiq_cpuref.cpp.loops import grain, iterations
 from tessiq_cpuref.cpp.names import function_name
 from tessiq_cpuref.cpp.source import symbol_order, unit_text

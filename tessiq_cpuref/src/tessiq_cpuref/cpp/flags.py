@@ -1,19 +1,10 @@
-"""The C++ compiler of this machine, its flags, and what identifies both."""
+"""The flags kernels are compiled with, and the CPU they are compiled for."""
 
 from __future__ import annotations
 
-import os
 import platform
-import shutil
-import subprocess
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
-
-from tessiq_core.decline import Decline
-
-CANDIDATES = ("g++", "clang++", "c++")
-OVERRIDE = "TESSIQ_CXX"
 
 FLAGS = (
     "-std=gnu++17",
@@ -31,49 +22,10 @@ FLAGS = (
 )
 
 
-@dataclass(frozen=True)
-class Compiler:
-    """A C++ compiler: its path, and what `--version` prints."""
-
-    path: str
-    version: str
-
-
 def flags() -> tuple[str, ...]:
     """The flags every kernel is compiled with, those for this machine's own instructions included."""
     native = "-march=native" if platform.machine().lower() in ("x86_64", "amd64", "i686") else "-mcpu=native"
     return (*FLAGS, native)
-
-
-def find_compiler() -> Compiler | Decline:
-    """`$TESSIQ_CXX` alone where it is set (`none`: no compiler), else `$CXX`, g++, clang++ or c++, the first found.
-
-    Declines with code `no-compiler`. What a path answers to `--version` is asked once a process.
-    """
-    override = os.environ.get(OVERRIDE)
-    if override == "none":
-        return Decline("no-compiler", f"{OVERRIDE}=none says to use no C++ compiler")
-    names = (override,) if override else tuple(filter(None, (os.environ.get("CXX"), *CANDIDATES)))
-    problems: list[str] = []
-    for name in names:
-        path = shutil.which(name)
-        if path is None:
-            problems.append(f"{name} was not found")
-            continue
-        version = _version(path)
-        if version is not None:
-            return Compiler(path, version)
-        problems.append(f"{path} --version failed")
-    return Decline("no-compiler", f"{'; '.join(problems)}; install g++ or clang++, or name a compiler in {OVERRIDE}")
-
-
-@cache
-def _version(path: str) -> str | None:
-    try:
-        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
 
 
 @lru_cache(maxsize=1)
@@ -81,10 +33,9 @@ def cpu_features() -> str:
     """What `-march=native` depends on: the kernel's list of CPU flags, or what `platform` knows elsewhere."""
     fields = _cpuinfo()
     features = fields.get("flags") or fields.get("Features")
-    model = fields.get("model name", "")
     if features is None:
         return f"{platform.machine()} {platform.processor()}"
-    return f"{platform.machine()} {model} {features}"
+    return f"{platform.machine()} {fields.get('model name', '')} {features}"
 
 
 @lru_cache(maxsize=1)
@@ -99,6 +50,6 @@ def _cpuinfo() -> dict[str, str]:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return {}
-    first = text.split("\n\n", 1)[0]
-    pairs = (line.partition(":") for line in first.splitlines())
+    processor = text.split("\n\n", 1)[0]
+    pairs = (line.partition(":") for line in processor.splitlines())
     return {name.strip(): value.strip() for name, separator, value in pairs if separator}
