@@ -29,7 +29,7 @@ def run_explain(file: Path, options: Sequence[str]) -> None:
     function, inputs = namespace["model"](), namespace["inputs"]()
     if not isinstance(inputs, tuple | list):
         inputs = (inputs,)
-    from tessiq_core.profiling.explain import explain
+    from tessiq_core.profiling import explain
 
     print(explain(function, *inputs, options=parsed or None))
 
