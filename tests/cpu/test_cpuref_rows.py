@@ -144,7 +144,8 @@ def layouts(tensors: list[torch.Tensor]) -> dict[str, tuple[list[int], list[tupl
 @pytest.mark.parametrize(("row_name", "element_name"), CASES)
 def test_cpp_agrees_with_the_reference(row_name: str, element_name: str) -> None:
     row = default_table().row(row_name)
-    assert row is not None and row.expression is not None
+    assert row is not None
+    assert row.expression is not None
     description, cpp, reference = compiled(element_name)[row_name]
     wide = any(function in row.expression for function in TRANSCENDENTAL)
     if wide:

@@ -18,7 +18,7 @@ from tessiq_core.codegen import (
 )
 from tessiq_core.codegen.interfaces import Emitter, Kernel
 from tessiq_core.ir.extent import UNKNOWN, evaluate
-from tessiq_core.ir.types import ELEMENT_TYPES, ElementType, TensorType
+from tessiq_core.ir.types import ElementType, TensorType
 from tessiq_core.ops.table import OperationTable, default_table
 from tessiq_core.runtime.element_map import dtype_of
 
@@ -116,7 +116,3 @@ def assert_same_bits(got: torch.Tensor, expected: torch.Tensor, what: str = "") 
             f"{what}: {int(different.sum())} of {got.numel()} elements differ, first at {where}: "
             f"got {got[tuple(where)].item()!r}, expected {expected[tuple(where)].item()!r}"
         )
-
-
-def element_types(names: Sequence[str]) -> list[ElementType]:
-    return [ELEMENT_TYPES[name] for name in names]

@@ -23,6 +23,14 @@ def call_row(row: Row, operands: Sequence[Operand], compute: torch.dtype) -> tor
     for name, operand in zip(row.operands, operands, strict=True):
         target = torch.bool if name in row.conditions else compute
         converted.append(operand.to(target) if isinstance(operand, torch.Tensor) else operand)
+    # Every operand whole and packed: some of eager's kernels (oneDNN's gelu) refuse broadcast operands.
+    shaped = [item.shape for item in converted if isinstance(item, torch.Tensor) and item.dim()]
+    if len(set(shaped)) > 1:
+        whole = torch.broadcast_shapes(*shaped)
+        converted = [
+            item.expand(whole).contiguous() if isinstance(item, torch.Tensor) and item.dim() else item
+            for item in converted
+        ]
     if callable(row.reference):
         value = row.reference(*converted)
         if not isinstance(value, torch.Tensor):
