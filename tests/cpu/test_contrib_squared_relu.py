@@ -12,7 +12,7 @@ import torch
 import tessiq_ops_contrib
 from tessiq_core.custom_ops import CustomOperation, register
 from tessiq_core.errors import InvalidArgument
-from tessiq_core.profiling.explain import explain
+from tessiq_core.profiling import explain
 
 SPECIAL = (-1.5, -0.0, 0.0, 2.0, 1e-30, 3e38, float("inf"), -float("inf"), float("nan"))
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)

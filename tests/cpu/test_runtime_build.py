@@ -74,7 +74,7 @@ class Counting(ReferenceEmitter):
 
         def launch(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor], words: Sequence[int]) -> None:
             function(inputs, outputs, words)
-            outputs[0].view(-1)[-1] += self.spoil
+            outputs[0][(-1,) * outputs[0].dim()] += self.spoil
 
         return replace(kernel, launch=PythonLaunch(launch))
 
@@ -85,12 +85,15 @@ def test_all_kernels_are_compiled_in_one_call_under_names_that_differ() -> None:
     assert len(emitter.calls) == 1
     names = [kernel.name for kernel in made.kernels]
     assert names == ["relu_exp", "relu"] == emitter.calls[0]
-    doubled = GRAPH.replace("%e = aten.exp", "%e = aten.relu").replace("%a = aten.relu", "%b = aten.relu")
-    doubled = doubled.replace(
-        "return %a, %d",
-        "%m2 = aten.mm.default(%b, %mm) : f32[4, 4]\n  %c = aten.relu.default(%m2) : f32[4, 4]\n  return %c, %d",
-    )
-    assert [kernel.name for kernel in recipe(doubled).kernels] == ["relu_relu", "relu", "relu_1"]
+    twice = """
+    graph @main(%x: f32[4, 4]) {
+      %a = aten.relu.default(%x) : f32[4, 4]
+      %m = aten.mm.default(%a, %a) : f32[4, 4]
+      %b = aten.relu.default(%m) : f32[4, 4]
+      return %b
+    }
+    """
+    assert [kernel.name for kernel in recipe(twice).kernels] == ["relu", "relu_1"]
 
 
 def test_counts_and_declines_are_always_there_and_texts_only_when_somebody_listens() -> None:
@@ -119,8 +122,8 @@ def test_the_report_says_what_runs_where() -> None:
         ("kernel", ("r", "e"), "relu_exp", ("x",)),
         ("aten", ("mm",), "", ("e",)),
         ("view", ("t",), "", ()),
-        ("kernel", ("a",), "relu", ("t",)),
-    ] or [unit.kind for unit in report.units][:3] != ["aten", "kernel", "aten"]
+        ("kernel", ("a",), "relu", ("mm",)),
+    ]
     kernel = report.kernels[0]
     assert kernel.members == ("r", "e")
     assert kernel.inputs == ("%x: f32[s0, 4]",)
@@ -152,9 +155,7 @@ def test_a_claim_the_emitter_takes_back_is_an_internal_error() -> None:
             return Decline("changed-its-mind", "not now") if self.asked > claims else None
 
     forgetful = target(manager=Manager(emitters=[Forgetful()]))
-    with pytest.raises(
-        Internal, match=r"%r, %e were claimed as one kernel and no emitter makes it: .*changed-its-mind"
-    ):
+    with pytest.raises(Internal, match=r"%r, %e were claimed as one kernel and no emitter makes it: .*changed"):
         build_recipe(graph, forgetful, parse_options())
 
 
@@ -210,9 +211,7 @@ def test_verify_names_the_kernel_and_the_worst_difference() -> None:
     good = runner(GRAPH, {"verify": True}, manager=Manager(emitters=[Counting(), ReferenceEmitter()]))
     good(list(args))
     bad = runner(GRAPH, {"verify": True}, manager=Manager(emitters=[Counting(spoil=0.5), ReferenceEmitter()]))
-    with pytest.raises(
-        External, match=r"kernel 'relu_exp' is wrong in 1 of the 12 elements of %e; the worst .* is 0\.5"
-    ):
+    with pytest.raises(External, match=r"kernel 'relu_exp' is wrong in 1 of the 12 elements of %e; .* is 0\.5"):
         bad(list(args))
     unchecked = runner(GRAPH, manager=Manager(emitters=[Counting(spoil=0.5), ReferenceEmitter()]))
     unchecked(list(args))

@@ -28,48 +28,62 @@ def views_at_home(depends: Dependencies, units: list[int | None]) -> set[int]:
     views = [
         node for node, unit in zip(depends.nodes, units, strict=True) if unit is not None and claim_of(node) == "view"
     ]
-    wanted_on_device: set[Node] = set()
-    wanted_at_home: set[Node] = set()
-    movable = set(views)
-    for node in reversed(views):
-        for value in node.results:
-            if value.is_returned:
-                wanted_at_home.add(node)
-            for reader in value.readers:
-                if reader in computes or reader in wanted_on_device:
-                    wanted_on_device.add(node)
-                if reader in wanted_at_home or (reader not in computes and reader not in movable):
-                    wanted_at_home.add(node)
+    readers = _Readers(computes, views)
     on_device = set(computes)
     home: set[int] = set()
     for node in views:
-        source = next((v for v in node.operands if isinstance(v.type, TensorType)), None)
-        if source is None or _at_home_is_cheaper(
-            node, source, computes, movable, on_device, node in wanted_on_device, node in wanted_at_home
-        ):
+        source = next((value for value in node.operands if isinstance(value.type, TensorType)), None)
+        if source is None or _cheaper_at_home(node, source, source.producer in on_device, readers):
             home.add(depends.position[node])
         else:
             on_device.add(node)
     return home
 
 
-def _at_home_is_cheaper(
-    node: Node,
-    source: Value,
-    computes: set[Node],
-    movable: set[Node],
-    on_device: set[Node],
-    for_device: bool,
-    for_home: bool,
-) -> bool:
+class _Readers:
+    """On which side values are read: by nodes that compute on the device, and by the home, which gets the results.
+
+    A view hands the question on: it is wanted where something that is no view reads it, or a view of it.
+    """
+
+    def __init__(self, computes: set[Node], views: list[Node]) -> None:
+        self._computes = computes
+        self._views = set(views)
+        self._on_device: set[Node] = set()
+        self._at_home: set[Node] = set()
+        for node in reversed(views):
+            for value in node.results:
+                if self.computed_on(value) or any(reader in self._on_device for reader in value.readers):
+                    self._on_device.add(node)
+                if self.wanted_back(value) or any(reader in self._at_home for reader in value.readers):
+                    self._at_home.add(node)
+
+    def computed_on(self, value: Value) -> bool:
+        """Whether a node on the device computes from the value itself."""
+        return any(reader in self._computes for reader in value.readers)
+
+    def wanted_back(self, value: Value) -> bool:
+        """Whether the value itself is returned, or read by a node at home that is no view."""
+        return value.is_returned or any(
+            reader not in self._computes and reader not in self._views for reader in value.readers
+        )
+
+    def on_device(self, view: Node) -> bool:
+        return view in self._on_device
+
+    def at_home(self, view: Node) -> bool:
+        return view in self._at_home
+
+
+def _cheaper_at_home(node: Node, source: Value, source_on_device: bool, readers: _Readers) -> bool:
+    """Compare the bytes that cross with the view at home and on the device; a tie leaves it in its cluster."""
     moved = sum(value_bytes(value.type) for value in node.results)
-    if source.producer is None or source.producer not in on_device:
-        if not for_device:
-            return True
-        crosses_anyway = any(reader in computes for reader in source.readers)
-        there = 0 if crosses_anyway else value_bytes(source.type)
-        return moved < there + (moved if for_home else 0)
-    if for_device or not for_home:
-        return False
-    crosses_anyway = source.is_returned or any(r not in computes and r not in movable for r in source.readers)
-    return (0 if crosses_anyway else value_bytes(source.type)) < moved
+    if source_on_device:
+        if readers.on_device(node) or not readers.at_home(node):
+            return False
+        back = 0 if readers.wanted_back(source) else value_bytes(source.type)
+        return back < moved
+    if not readers.on_device(node):
+        return True
+    there = 0 if readers.computed_on(source) else value_bytes(source.type)
+    return moved < there + (moved if readers.at_home(node) else 0)
