@@ -21,8 +21,8 @@ from pathlib import Path
 from mpmath import mp, mpf
 
 TARGET = Path(__file__).resolve().parent.parent / "tessiq_cpuref/src/tessiq_cpuref/cpp/coefficients.py"
-NODES = 96
-ROUNDS = 24
+NODES = 48
+ROUNDS = 16
 
 mp.prec = 160
 

@@ -9,7 +9,6 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-import tessiq_core
 from support.runtime_targets import HOST, Manager, imported, recipe, target
 from tessiq_core.errors import InvalidArgument
 from tessiq_core.ir.pattern import RewritePattern
@@ -93,7 +92,7 @@ def test_each_setting_of_the_process_gives_another_key(part: str, monkeypatch: p
         case "torch":
             monkeypatch.setattr(torch, "__version__", "9.9.9")
         case "tessiq":
-            monkeypatch.setattr(tessiq_core, "__version__", "9.9.9")
+            monkeypatch.setattr("tessiq_core.runtime.recipe_cache.tessiq_version", "9.9.9")
     assert dependencies().key() != before
 
 

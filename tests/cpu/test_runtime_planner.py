@@ -12,7 +12,8 @@ from tessiq_core.errors import Internal
 from tessiq_core.ir.parser import parse_graph
 from tessiq_core.runtime.call_template import call_template
 from tessiq_core.runtime.imported import OutputSpec
-from tessiq_core.runtime.plan import CallStep, KernelStep, Plan, TransferStep
+from tessiq_core.runtime.places import DEVICE, HOME, Places, View
+from tessiq_core.runtime.plan import CallStep, KernelStep, Plan, Step, TransferStep
 from tessiq_core.runtime.plan_text import plan_text
 
 
@@ -153,7 +154,7 @@ def test_writes_are_recorded_and_copies_on_the_device_are_stale_after_them() -> 
           %a = aten.exp.default(%x) : f32[4]
           %c = aten.copy_.default(%x, %y) : f32[4]
           %b = aten.relu.default(%x) : f32[4]
-          return %a, %b
+          return %a, %b, %c
         }
         """
     adopted = plan(text)
@@ -227,3 +228,25 @@ def test_a_plan_is_plain_data() -> None:
     again = pickle.loads(pickle.dumps(made))
     assert again == made
     assert plan_text(again) == plan_text(made)
+
+
+def test_a_view_goes_where_its_source_already_is_and_else_where_it_was_placed() -> None:
+    graph = parse_graph("""
+        graph @main(%x: f32[4]) {
+          %a = aten.relu.default(%x) : f32[4]
+          %v = aten.alias.default(%a) : f32[4]
+          return %v
+        }
+        """)
+    a, v = (node.results[0] for node in graph.nodes)
+    for placed in (HOME, DEVICE):
+        for wanted in (HOME, DEVICE):
+            steps: list[Step] = []
+            places = Places(steps)
+            places.born(a, DEVICE)
+            places.is_view(v, View(a, "v", 0, placed))
+            slot = places.slot(v, wanted)
+            assert places.slot(v, wanted) == slot
+            assert places.slots[slot].on_device == wanted
+            crossed = [step.node for step in steps if isinstance(step, TransferStep)]
+            assert crossed == ([] if wanted == DEVICE else ["v"] if placed == DEVICE else ["a"])

@@ -5,16 +5,22 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
 from support.runtime_targets import Manager, no_emitter, runner
+from tessiq_core.codegen.description import KernelDescription
+from tessiq_core.codegen.interfaces import Kernel, KernelOperands, PythonLaunch
 from tessiq_core.errors import InvalidArgument, NotFound
+from tessiq_core.ops.table import OperationTable
 from tessiq_core.runtime.imported import OutputSpec
 from tessiq_core.runtime.layouts import Layout, with_layout
 from tessiq_core.runtime.observer import ObserverCounters, observing
+from tessiq_cpuref.reference import ReferenceEmitter
 
 ADD_T = """
 graph @main(%x: f32[2, 3], %y: f32[3, 2]) {
@@ -109,18 +115,21 @@ def test_lists_holes_keywords_and_several_results() -> None:
           %v, %m = aten.var_mean.correction(%x) {1 = [1], correction = 0, keepdim = true} : f32[4, 1], f32[4, 1]
           %p, %q = aten.unbind.int(%x) {1 = 1} : f32[4; 2], f32[4; 2]
           %c = aten.cat.default(%q, %p) {0 = [_, _]} : f32[8]
+          %d, %e = aten._foreach_sub.List(%q, %p, %p, %p) {0 = [_, _], 1 = [_, _]} : f32[4], f32[4]
           %z = aten.full.default() {0 = [2], 1 = 1.5, dtype = @dtype(float64), device = @device(cpu)} : f64[2]
-          return %a, %v, %m, %c, %z
+          return %a, %v, %m, %c, %z, %d, %e
         }
         """,
         manager=no_emitter(),
     )
     x, i = torch.randn(4, 2), torch.tensor([1, 0, 1])
-    a, v, m, c, z = run([x, i])
+    a, v, m, c, z, d, e = run([x, i])
     assert torch.equal(a, x[:, i])
     assert torch.equal(m, x.mean(1, keepdim=True))
     assert torch.allclose(v, x.var(1, correction=0, keepdim=True))
     assert torch.equal(c, torch.cat([x[:, 1], x[:, 0]]))
+    assert torch.equal(d, x[:, 1] - x[:, 0])
+    assert torch.equal(e, torch.zeros(4))
     assert torch.equal(z, torch.full((2,), 1.5, dtype=torch.float64))
 
 
@@ -184,11 +193,42 @@ def test_an_input_in_other_strides_is_read_as_what_it_is() -> None:
     assert a.stride() == (3, 1)
 
 
-def test_an_input_with_the_negative_bit_is_read_as_what_it_means() -> None:
+class Raw(ReferenceEmitter):
+    """Its kernels refuse memory that does not hold the elements themselves, which a real kernel would misread."""
+
+    def compile(
+        self, kernels: Sequence[KernelDescription], operands: Sequence[KernelOperands], table: OperationTable
+    ) -> Sequence[Kernel]:
+        return [self._checking(kernel) for kernel in super().compile(kernels, operands, table)]
+
+    def _checking(self, kernel: Kernel) -> Kernel:
+        assert isinstance(kernel.launch, PythonLaunch)
+        function = kernel.launch.function
+
+        def launch(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor], words: Sequence[int]) -> None:
+            assert not any(tensor.is_neg() for tensor in inputs)
+            function(inputs, outputs, words)
+
+        return replace(kernel, launch=PythonLaunch(launch))
+
+
+def test_the_negative_bit_is_resolved_before_a_kernel_reads_memory() -> None:
     x = torch._neg_view(torch.randn(2, 3))
     assert x.is_neg()
-    a, _ = runner(RELU)([x, torch.ones(2)])
+    a, _ = runner(RELU, manager=Manager(emitters=[Raw()]))([x, torch.ones(2)])
     assert torch.equal(a, x.relu())
+    run = runner(
+        """
+        graph @main(%z: opaque(complex64)[3]) {
+          %i = aten.imag.default(%z) : f32[3; 2]
+          %a = aten.relu.default(%i) : f32[3]
+          return %a
+        }
+        """,
+        manager=Manager(emitters=[Raw()]),
+    )
+    z = torch.randn(3, dtype=torch.complex64).conj()
+    assert torch.equal(run([z])[0], z.imag.relu())
 
 
 @pytest.mark.parametrize(

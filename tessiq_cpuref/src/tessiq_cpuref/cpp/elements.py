@@ -1,8 +1,9 @@
 """Element types in C++: their names, the prelude that defines them, conversions and constants.
 
 Types keep the names of the IR (`f32`, `i64`). f16 and bf16 are structs of 16 bits with a conversion to and from f32, in
-plain integer arithmetic, so that no header and no compiler extension is needed and loops over them still vectorise.
-A bool lives in memory as a byte that counts as true when it is not 0: `Tensor.view(torch.bool)` may leave any byte.
+plain integer arithmetic, so that no header and no compiler extension is needed. In memory they are `u16`: g++ does not
+vectorise a loop that loads or stores structs. A bool lives in memory as a byte that counts as true when it is not 0:
+`Tensor.view(torch.bool)` may leave any byte.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ struct f16 {
   explicit f16(f32 x) : bits(f32_to_f16(x)) {}
   operator f32() const { return f16_to_f32(bits); }
 };
+static inline f16 f16_of_bits(u16 bits) { f16 x; x.bits = bits; return x; }
 """
 
 BF16_TEXT = """\
@@ -65,6 +67,7 @@ struct bf16 {                                                       // to neares
   }
   operator f32() const { return from_bits((i32)((u32)bits << 16)); }
 };
+static inline bf16 bf16_of_bits(u16 bits) { bf16 x; x.bits = bits; return x; }
 """
 
 ACCUMULATION: dict[ElementType, ElementType] = {F16: F32, BF16: F32}
@@ -78,7 +81,19 @@ def accumulation(element: ElementType) -> ElementType:
 
 def memory_type(element: ElementType) -> str:
     """The C type an element has in memory."""
-    return "u8" if element == BOOL else element.name
+    return "u8" if element == BOOL else "u16" if element in ACCUMULATION else element.name
+
+
+def loaded(text: str, element: ElementType) -> str:
+    """C text of the element whose memory is `text`."""
+    if element in ACCUMULATION:
+        return f"{element.name}_of_bits({text})"
+    return f"{text} != 0" if element == BOOL else text
+
+
+def stored(text: str, element: ElementType) -> str:
+    """C text of what goes into memory for the element `text`."""
+    return f"{text}.bits" if element in ACCUMULATION else text
 
 
 def convert(text: str, source: ElementType, target: ElementType) -> str:

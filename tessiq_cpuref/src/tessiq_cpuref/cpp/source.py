@@ -18,10 +18,10 @@ from tessiq_core.codegen.description import Access, KernelDescription, Map
 from tessiq_core.codegen.text import print_kernel
 from tessiq_core.errors import Internal
 from tessiq_core.ir.extent import Extent
-from tessiq_core.ir.types import BF16, BOOL, F16, ElementType
+from tessiq_core.ir.types import BF16, F16, ElementType
 from tessiq_core.ops.table import OperationTable
 from tessiq_cpuref.cpp import math
-from tessiq_cpuref.cpp.elements import BF16_TEXT, F16_TEXT, PRELUDE, memory_type
+from tessiq_cpuref.cpp.elements import BF16_TEXT, F16_TEXT, PRELUDE, loaded, memory_type, stored
 from tessiq_cpuref.cpp.expressions import Typed, function_calls, map_text, row_of
 from tessiq_cpuref.cpp.extents import EXTENT_TEXT, extent_text
 from tessiq_cpuref.cpp.loops import BLOCK, Nest, blocks, nest_iterations, nests
@@ -151,8 +151,7 @@ class _Function:
         """Loads, stages and stores of one point of the nest."""
         for read in nest.reads:
             name, element = self.values[read.name]
-            truth = " != 0" if element == BOOL else ""
-            load = f"{self.pointers[read.value]}[{self._index(read.access)}]{truth}"
+            load = loaded(f"{self.pointers[read.value]}[{self._index(read.access)}]", element)
             self._line(depth, f"const {element.name} {name} = {load};")
         for stage in nest.stages:
             if not isinstance(stage, Map):
@@ -161,8 +160,9 @@ class _Function:
             text = map_text(stage, row_of(stage, self.table), self.values)
             self._line(depth, f"const {element.name} {name} = {text};")
         for write in nest.writes:
-            name, _ = self.values[write.stage]
-            self._line(depth, f"{self.pointers[write.value]}[{self._index(write.access)}] = {name};")
+            name, element = self.values[write.stage]
+            place = f"{self.pointers[write.value]}[{self._index(write.access)}]"
+            self._line(depth, f"{place} = {stored(name, element)};")
 
     def _index(self, access: Access) -> str:
         terms = [self._extent(access.offset)] if access.offset != 0 else []
