@@ -13,6 +13,7 @@ from support.emitters import (
     assert_same_bits,
     buffers_of,
     compile_all,
+    compile_text,
     filled,
     iterations,
     launch,
@@ -361,3 +362,39 @@ def test_many_kernels_are_compiled_in_two_units() -> None:
         launch(kernels[number], [torch.zeros(number + 1)], [out])
         assert torch.equal(out, torch.full((number + 1,), number + 0.5))
         assert f"@n{number}(" in kernels[number].source
+
+
+def test_a_chain_is_bit_equal_to_eager() -> None:
+    """A fused multiply-add would round once where eager rounds twice: several percent of the elements would differ."""
+    kernel = compile_text(
+        CppEmitter(),
+        """
+        kernel @chain(d0 < 20000) {
+          x = read %x[d0] : f32
+          w = read %w[d0] : f32
+          product = mul(x, w) in f32 : f32
+          moved = add(product, 1.5) in f32 : f32
+          less = sub(moved, w) in f32 : f32
+          y = relu(less) in f32 : f32
+          write %y[d0] : f32 = y over d0
+          write %moved[d0] : f32 = moved over d0
+        }
+        """,
+    )
+    draw = torch.Generator().manual_seed(5)
+    x, w = torch.randn(20000, generator=draw), torch.randn(20000, generator=draw)
+    y, moved = torch.empty(20000), torch.empty(20000)
+    launch(kernel, [x, w], [y, moved])
+    assert_same_bits(moved, x * w + 1.5)
+    assert_same_bits(y, torch.relu(x * w + 1.5 - w))
+
+
+def test_iterations_write_distinct_elements() -> None:
+    kernel, _ = compiled()["one_symbol"]
+    length = 2 * BLOCK + 5
+    for piece in range(3):
+        out = torch.zeros(length)
+        launch(kernel, [torch.zeros(length)], [out], {"s0": BLOCK + 2}, [(piece, piece + 1)])
+        written = out.nonzero().flatten()
+        assert written[0] == piece * BLOCK
+        assert len(written) == min(BLOCK, length - piece * BLOCK)

@@ -1,7 +1,8 @@
 """PyTorch's operator database through tessiq, against eager: results, gradients, written inputs, strides.
 
-    python tests/support/operator_sweep.py [--dtype float32 ...] [--grad] [--inplace] [--samples 2] [--ops PATTERN]
-                                           [--shard 0/2] [--route aot|compile|dynamic] [--emitter NAME] [--move]
+    python tests/support/operator_sweep.py [--dtype float32 ...] [--grad] [--inplace] [--noncontiguous] [--samples 2]
+                                           [--ops PATTERN] [--shard 0/2] [--route aot|compile|dynamic]
+                                           [--source sample|reference] [--emitter NAME] [--move]
 
 One line a sample that is not as eager has it, then a count of each verdict; exit status 1 where a sample is wrong or
 raises and aot_eager, PyTorch's own backend that compiles nothing, gets it right. Verdicts:
@@ -70,11 +71,17 @@ class Settings:
     """How samples are run.
 
     route: "aot" traces with AOTAutograd alone, "compile" goes through torch.compile, "dynamic" too, with symbolic
-           sizes. inplace: the in-place variant of the operator instead. calls: how often one compiled sample is called.
+           sizes.
+    inplace: the in-place variant of the operator instead.
+    noncontiguous: inputs strided, from memory with gaps.
+    source: "sample" for the database's samples, "reference" for its longer list, with extremal values and broadcasting.
+    calls: how often one compiled sample is called.
     """
 
     grad: bool = False
     inplace: bool = False
+    noncontiguous: bool = False
+    source: str = "sample"
     route: str = "aot"
     calls: int = 2
     options: tuple[tuple[str, Any], ...] = ()
@@ -178,7 +185,7 @@ def check(op: OpInfo, dtype: torch.dtype, number: int, sample: SampleInput, sett
         expected = observe(call, call, settings)
         again = difference(observe(call, call, settings), expected, 1.0)
     except Exception as error:  # noqa: BLE001 - whatever eager raises makes it no sample
-        return Verdict(op.full_name, dtype, number, "eager", _first_line(error))
+        return Verdict(op.full_name, dtype, number, "eager", first_line(error))
     if again:
         return Verdict(op.full_name, dtype, number, "eager", again)
 
@@ -195,7 +202,7 @@ def check(op: OpInfo, dtype: torch.dtype, number: int, sample: SampleInput, sett
                 if differs:
                     return "wrong", differs
         except Exception as error:  # noqa: BLE001 - the verdict is the report
-            return "raises", _first_line(error)
+            return "raises", first_line(error)
         return "ok", ""
 
     def ours(gm: Any, inputs: Any) -> Any:
@@ -209,7 +216,8 @@ def check(op: OpInfo, dtype: torch.dtype, number: int, sample: SampleInput, sett
     return Verdict(op.full_name, dtype, number, verdict, detail)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Type, first and last line of what an exception says."""
     text = str(error).strip() or "no text"
     return f"{type(error).__name__}: {text.splitlines()[0]} … {text.splitlines()[-1]}"[:400]
 
@@ -226,11 +234,12 @@ def sweep(
             if dtype not in supported or (settings.grad and not op.supports_autograd):
                 continue
             torch.manual_seed(SEED)
-            drawn = op.sample_inputs("cpu", dtype, requires_grad=settings.grad)
-            for number, sample in enumerate(drawn):
+            draw = op.reference_inputs if settings.source == "reference" else op.sample_inputs
+            for number, sample in enumerate(draw("cpu", dtype, requires_grad=settings.grad)):
                 if number >= samples:
                     break
-                yield check(op, dtype, number, sample, settings)
+                given = sample.noncontiguous() if settings.noncontiguous else sample
+                yield check(op, dtype, number, given, settings)
 
 
 def main() -> int:
@@ -239,6 +248,8 @@ def main() -> int:
     parser.add_argument("--dtype", nargs="*", default=["float32"])
     parser.add_argument("--grad", action="store_true")
     parser.add_argument("--inplace", action="store_true")
+    parser.add_argument("--noncontiguous", action="store_true")
+    parser.add_argument("--source", choices=("sample", "reference"), default="sample")
     parser.add_argument("--samples", type=int, default=2)
     parser.add_argument("--ops", default="", help="a regular expression")
     parser.add_argument("--shard", default="0/1")
@@ -252,7 +263,9 @@ def main() -> int:
     torch.set_num_threads(1)
     options = {"emitter": given.emitter} if given.emitter else {}
     options |= {"adopt": False} if given.move else {}
-    settings = Settings(given.grad, given.inplace, given.route, options=tuple(options.items()))
+    settings = Settings(
+        given.grad, given.inplace, given.noncontiguous, given.source, given.route, options=tuple(options.items())
+    )
     shard, shards = map(int, given.shard.split("/"))
     chosen = [op for op in op_db if re.search(given.ops, op.full_name)][shard::shards]
     counts: collections.Counter[str] = collections.Counter()

@@ -26,7 +26,7 @@ def call_row(row: Row, operands: Sequence[Operand], compute: torch.dtype) -> tor
     # Every operand whole and packed: some of eager's kernels (oneDNN's gelu) refuse broadcast operands.
     shaped = [item.shape for item in converted if isinstance(item, torch.Tensor) and item.dim()]
     if len(set(shaped)) > 1:
-        whole = torch.broadcast_shapes(*shaped)
+        whole = torch.broadcast_shapes(*shaped)  # type: ignore[no-untyped-call]
         converted = [
             item.expand(whole).contiguous() if isinstance(item, torch.Tensor) and item.dim() else item
             for item in converted

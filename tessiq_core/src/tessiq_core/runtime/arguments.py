@@ -7,7 +7,7 @@ same few nanoseconds whatever the mix; only lists that hold tensors are built at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -36,7 +36,7 @@ class Arguments:
         """A function of the slots that makes the call and returns what it returns."""
         if any(_is_mixed(value) for value in (*arguments, *(value for _, value in keywords))):
             return self._invoke_mixed(operator, arguments, keywords)
-        take = _taker([self._slot(value) for value in arguments])
+        take = taker([self._slot(value) for value in arguments])
         if not keywords:
             if len(arguments) == 1:
                 only = self._slot(arguments[0])
@@ -44,7 +44,7 @@ class Arguments:
             return lambda slots: operator(*take(slots))
         if any(isinstance(value, SlotRef) for _, value in keywords):
             names = [name for name, _ in keywords]
-            take_keywords = _taker([self._slot(value) for _, value in keywords])
+            take_keywords = taker([self._slot(value) for _, value in keywords])
             return lambda slots: operator(*take(slots), **dict(zip(names, take_keywords(slots), strict=True)))
         constant = {name: self.constant(value) for name, value in keywords}
         return lambda slots: operator(*take(slots), **constant)
@@ -98,7 +98,8 @@ def _is_mixed(value: Template) -> bool:
     return isinstance(value, tuple) and any(isinstance(item, SlotRef) or _is_mixed(item) for item in value)
 
 
-def _taker(slots: list[int]) -> Callable[[Slots], tuple[Any, ...]]:
+def taker(slots: Sequence[int]) -> Callable[[Slots], tuple[Any, ...]]:
+    """A function that takes the values of these slots, as a tuple, out of the list."""
     if len(slots) > 1:
         return itemgetter(*slots)
     if not slots:

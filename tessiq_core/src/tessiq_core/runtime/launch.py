@@ -21,6 +21,8 @@ Launcher = Callable[[Sequence[torch.Tensor], Sequence[torch.Tensor]], None]
 
 _PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
+_data_ptr = torch.Tensor.data_ptr
+
 # Starting and joining a Python thread costs about 100 µs, some ten times what ATen's pool costs a range. A grain is
 # worth ATen's cost, so a range must be this many grains to be worth a Python thread.
 _GRAINS_A_PYTHON_THREAD = 16
@@ -63,16 +65,16 @@ def _address_launcher(launch: AddressLaunch, words: tuple[int, ...], iterations:
     native = _native() if iterations >= 2 * grain else None
 
     def run(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
-        function(array_type(*[t.data_ptr() for t in (*inputs, *outputs)]), words_array, 0, iterations)
+        function(array_type(*map(_data_ptr, inputs), *map(_data_ptr, outputs)), words_array, 0, iterations)
 
     def run_native(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
-        pointers = array_type(*[t.data_ptr() for t in (*inputs, *outputs)])
+        pointers = array_type(*map(_data_ptr, inputs), *map(_data_ptr, outputs))
         assert native is not None
         native.launch(address, ctypes.addressof(pointers), ctypes.addressof(words_array), iterations, grain)
 
     def run_threaded(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
         ranges = min(torch.get_num_threads(), iterations // (grain * _GRAINS_A_PYTHON_THREAD))
-        pointers = array_type(*[t.data_ptr() for t in (*inputs, *outputs)])
+        pointers = array_type(*map(_data_ptr, inputs), *map(_data_ptr, outputs))
         _run_in_threads(function, pointers, words_array, iterations, max(ranges, 1))
 
     if native is not None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import itemgetter
 from typing import Any
 
 import torch
 
 from tessiq_core.codegen.interfaces import Kernel
 from tessiq_core.ir.types import TensorType
-from tessiq_core.runtime.arguments import Arguments, Invoke, Slots
+from tessiq_core.runtime.arguments import Arguments, Invoke, Slots, taker
 from tessiq_core.runtime.launch import launcher
 from tessiq_core.runtime.layouts import Layout, allocator, mismatch, reads_alike, reinterpret, with_layout
 from tessiq_core.runtime.liveness import slots_read
@@ -116,7 +115,7 @@ class StepBinder:
         expected = step.expected[0]
         if settle is None or expected is None:
             return _call_one(invoke, slot, settle)
-        return _call_dense(invoke, slot, Layout.of(expected, sizes).strides, settle, slot in self._raw)
+        return _call_dense(invoke, slot, Layout.of(expected, sizes), settle, slot in self._raw)
 
     def _settle_call(self, index: int, step: CallStep, number: int, sizes: Sizes) -> Settle | None:
         slot, expected = step.results[number], step.expected[number]
@@ -133,7 +132,7 @@ class StepBinder:
     def _settle(self, slot: int, kind: TensorType, who: str, sizes: Sizes) -> Settle:
         layout = Layout.of(kind, sizes)
         if slot in self._raw:
-            return lambda value: value if layout.matches(value) else _corrected(value, layout, who)
+            return lambda value: value if layout.matches(value) else _as_recorded(value, layout, who)
         return lambda value: value if value.stride() == layout.strides else _restrided(value, layout)
 
     # -- kernels and transfers -----------------------------------------------------------------------------------
@@ -141,9 +140,8 @@ class StepBinder:
         kernel = self.kernels[step.kernel]
         launch = launcher(kernel, sizes, self.device)
         allocate = [allocator(Layout.of(operand.type, sizes), self.device) for operand in kernel.outputs]
-        inputs, results = step.inputs, step.outputs
-        if len(results) == 1 and len(inputs) > 1:
-            take = itemgetter(*inputs)
+        take, results = taker(step.inputs), step.outputs
+        if len(results) == 1:
             allocate_one, result = allocate[0], results[0]
 
             def run_one(slots: Slots) -> None:
@@ -155,7 +153,7 @@ class StepBinder:
 
         def run(slots: Slots) -> None:
             outputs = [make() for make in allocate]
-            launch([slots[slot] for slot in inputs], outputs)
+            launch(take(slots), outputs)
             for slot, output in zip(results, outputs, strict=True):
                 slots[slot] = output
 
@@ -181,20 +179,21 @@ def _view(step: ViewStep, sizes: Sizes) -> Execute:
     return run
 
 
-def _call_dense(invoke: Invoke, slot: int, strides: tuple[int, ...], settle: Settle, raw: bool) -> Execute:
-    """One tensor; the comparison that nearly always holds is made here, without another Python call."""
-    if raw:
-
-        def run_raw(slots: Slots) -> None:
-            slots[slot] = settle(invoke(slots))
-
-        return run_raw
+def _call_dense(invoke: Invoke, slot: int, layout: Layout, settle: Settle, raw: bool) -> Execute:
+    """One tensor. The comparison that nearly always holds is made here, without another Python call; of what only
+    PyTorch reads, the strides are enough."""
+    dtype, shape, strides = layout.dtype, layout.shape, layout.strides
 
     def run(slots: Slots) -> None:
         result = invoke(slots)
         slots[slot] = result if result.stride() == strides else settle(result)
 
-    return run
+    def run_raw(slots: Slots) -> None:
+        result = invoke(slots)
+        right = result.stride() == strides and result.shape == shape and result.dtype is dtype and not result.is_neg()
+        slots[slot] = result if right else settle(result)
+
+    return run_raw if raw else run
 
 
 def _call_one(invoke: Invoke, slot: int, settle: Settle | None) -> Execute:
@@ -224,6 +223,14 @@ def _restrided(value: Any, layout: Layout) -> Any:
     if isinstance(value, torch.Tensor) and value.shape == layout.shape and value.dtype is layout.dtype:
         return with_layout(value, layout)
     return value
+
+
+def _as_recorded(value: Any, layout: Layout, who: str) -> torch.Tensor:
+    """A result whose memory is read, in the recorded layout and element type. PyTorch's kernels return another element
+    type than its shape functions say in a few places (the running statistics of a bfloat16 batch norm)."""
+    if isinstance(value, torch.Tensor) and value.shape == layout.shape:
+        value = value.to(layout.dtype)
+    return _corrected(value, layout, who)
 
 
 def _corrected(value: Any, layout: Layout, who: str) -> torch.Tensor:
