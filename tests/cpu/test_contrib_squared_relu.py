@@ -14,6 +14,7 @@ from tessiq_core.custom_ops import CustomOperation, register
 from tessiq_core.errors import InvalidArgument
 from tessiq_core.profiling import explain
 
+REWRITE = "contrib.squared-relu"
 SPECIAL = (-1.5, -0.0, 0.0, 2.0, 1e-30, 3e38, float("inf"), -float("inf"), float("nan"))
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -125,10 +126,10 @@ def test_compiled_it_fuses_like_a_built_in_operation(emitter, spelling):
         return function(x + b) * 0.5
 
     x, b = torch.tensor(SPECIAL).repeat(7, 1), torch.linspace(-1, 1, 9)
-    explanation = explain(chain, x, b, options={"emitter": emitter})
+    explanation = explain(chain, x, b, options={"emitter": emitter, "rewrites": [REWRITE]})
     assert (explanation.counts.kernels, explanation.counts.unclaimed) == (1, 0)
     assert "squared_relu" in str(explanation)
-    compiled = torch.compile(chain, backend="tessiq", options={"emitter": emitter})
+    compiled = torch.compile(chain, backend="tessiq", options={"emitter": emitter, "rewrites": [REWRITE]})
     assert_same(compiled(x, b), chain(x, b))
 
 
@@ -149,6 +150,6 @@ def test_integers_which_the_expression_is_not_for_run_the_reference():
     assert compiled(torch.tensor([-2, 3])).tolist() == [1, 10]
 
 
-def test_without_the_rewrites():
-    explanation = explain(lambda x: written_out(x) * 0.5, torch.randn(8), options={"rewrites": []})
+def test_the_rewrite_is_not_applied_unasked():
+    explanation = explain(lambda x: written_out(x) * 0.5, torch.randn(8))
     assert "squared_relu" not in str(explanation)

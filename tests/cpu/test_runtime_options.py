@@ -74,7 +74,7 @@ def test_residency_is_refused_until_something_keeps_copies() -> None:
 
 
 def test_every_field_shows_in_the_key() -> None:
-    changes = dict(Options("gpu", (), "off", "cpp", False, True, False, True, "max-autotune").__dict__)
+    changes = dict(Options("gpu", ("a",), "off", "cpp", False, True, False, True, "max-autotune").__dict__)
     assert set(changes) == {field.name for field in fields(Options)}
     keys = {replace(Options(), **{name: value}).key() for name, value in changes.items()}
     assert len(keys | {Options().key()}) == len(changes) + 1

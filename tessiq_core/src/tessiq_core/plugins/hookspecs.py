@@ -146,8 +146,8 @@ def tessiq_rewrite_patterns() -> Sequence[RewritePattern] | None:
 
     Returns:
         A list of `tessiq_core.ir.pattern.RewritePattern`. They are tried in the order of their names, before nodes
-        are claimed; `options={"rewrites": […]}` selects some by name. A rewrite must give what the nodes it replaces
-        gave for every input, both zeros, infinities and NaNs too, unless its name ends in `-approximate`.
+        are claimed; only those that `options={"rewrites": […]}` names are. A rewrite gives what the nodes it replaces
+        gave for every input, both zeros, infinities and NaNs too; one that does not says so in its name.
         None, or an empty list, means none.
 
     Raises:

@@ -19,8 +19,7 @@ class Options:
 
     device:    where to run, as `gpu`, `gpu:1` or `cpu`; None means where the tensors are. Sending the tensors of one
                home to another device is refused until a target can do it.
-    rewrites:  names of plugin rewrites to apply; None means every installed one that keeps results exactly, an empty
-               tuple none.
+    rewrites:  names of plugin rewrites to apply. None are applied unasked: what is installed does not change a result.
     graphs:    replay captured device graphs: "auto" (where target and graph allow it), "on" (refused where the target
                cannot) or "off".
     emitter:   the name of the emitter to use; where it is not available the next one serves, and the report says so.
@@ -35,7 +34,7 @@ class Options:
     """
 
     device: str | None = None
-    rewrites: tuple[str, ...] | None = None
+    rewrites: tuple[str, ...] = ()
     graphs: str = "auto"
     emitter: str | None = None
     adopt: bool = True

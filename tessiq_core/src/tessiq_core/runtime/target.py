@@ -196,11 +196,8 @@ def _reference(target: str, manager: PluginManager) -> Emitter:
     return min(found, key=lambda e: (e.target != target, -e.priority, e.target))
 
 
-def _patterns(names: Sequence[str] | None, manager: PluginManager) -> tuple[RewritePattern, ...]:
+def _patterns(names: Sequence[str], manager: PluginManager) -> tuple[RewritePattern, ...]:
     patterns: dict[str, RewritePattern] = {a.value.name: a.value for a in manager.patterns()}
-    if names is None:
-        # One that may change a result is only applied by people who name it.
-        return tuple(p for name, p in patterns.items() if not name.endswith("-approximate"))
     for name in names:
         if name not in patterns:
             raise NotFound(f"tessiq: option 'rewrites': there is no rewrite {_quoted(name, list(patterns))}")
