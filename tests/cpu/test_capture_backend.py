@@ -122,27 +122,6 @@ def test_mutated_inputs_stay_in_an_inference_graph() -> None:
     assert returned == [0]
 
 
-SILENT = """
-import threading, torch
-from tessiq_core.capture.backend import trace
-before = threading.active_count()
-def compiler(module, kind):
-    return lambda arguments: list(torch.fx.Interpreter(module).run(*arguments))
-layer = torch.nn.Linear(3, 3)
-torch.compile(layer, backend=lambda g, i: trace(g, i, compiler))(torch.randn(2, 3)).sum().backward()
-assert torch._C._get_privateuse1_backend_name() == "privateuseone", torch._C._get_privateuse1_backend_name()
-assert threading.active_count() == before, threading.enumerate()
-torch.utils.rename_privateuse1_backend("another")
-print("ok")
-"""
-
-
-@pytest.mark.slow
-def test_nothing_is_registered_with_pytorch() -> None:
-    done = subprocess.run([sys.executable, "-c", SILENT], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "ok", done.stderr
-
-
 def test_importing_capture_does_not_import_aot_autograd() -> None:
     code = (
         "import sys, tessiq_core.capture; "

@@ -241,8 +241,9 @@ def test_the_same_in_every_process(request: pytest.FixtureRequest) -> None:
     import os
 
     keys = set()
+    path = os.pathsep.join([str(request.config.rootpath / "tests"), os.environ.get("PYTHONPATH", "")])
     for seed in ("0", "1"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(request.config.rootpath / "tests")}
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path}
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True
         )

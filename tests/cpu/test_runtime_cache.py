@@ -49,7 +49,7 @@ CHANGES: dict[str, Callable[[], Dependencies]] = {
     "kind": lambda: Dependencies.of(replace(imported(GRAPH), kind="forward"), target(), parse_options()),
     "home": lambda: Dependencies.of(replace(imported(GRAPH), home="cuda:0"), target(), parse_options()),
     "target": lambda: Dependencies.of(
-        imported(GRAPH), target(manager=Manager(patterns=[RewritePattern("p", "a", "b")])), parse_options()
+        imported(GRAPH), target({"rewrites": ["p"]}, Manager(patterns=[RewritePattern("p", "a", "b")])), parse_options()
     ),
     "plugins": lambda: Dependencies.of(imported(GRAPH), target(manager=Manager(plugins="test=2")), parse_options()),
     "table": lambda: _with_table(_shorter_table()),
