@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from support.capture import Capture, capture
+from support.versions import symbolic_encoder_layer
 from tessiq_core.capture.decompositions import batch_norm_inference, decomposition_table, multi_head_attention
 
 torch.set_num_threads(1)
@@ -124,6 +125,7 @@ def test_an_encoder_layer_is_not_one_node(padding: bool) -> None:
     assert operators(seen).count("aten.native_layer_norm.default") == 2
 
 
+@symbolic_encoder_layer
 def test_an_encoder_layer_keeps_symbolic_sizes() -> None:
     torch._dynamo.reset()
     layer, seen = nn.TransformerEncoderLayer(16, 2, 32, 0.0, batch_first=True).eval(), Capture()

@@ -9,14 +9,26 @@ import torch
 from torch._dynamo.utils import counters
 
 from support.examples import checks
+from support.versions import symbolic_encoder_layer
 from tessiq_core.runtime.report import collecting_reports
 
 SIZES = {"mlp": [(2,), (3,), (7,), (32,), (65,)], "encoder": [(2, 5), (3, 7), (2, 64), (5, 33), (4, 16)]}
 WIDTH = {"mlp": 64, "encoder": 512}
 
 
-@pytest.mark.parametrize("name", SIZES)
-@pytest.mark.parametrize("phase", list(checks.Phase), ids=lambda phase: phase.value)
+CASES = [
+    pytest.param(
+        name,
+        phase,
+        marks=symbolic_encoder_layer if (name, phase) == ("encoder", checks.Phase.EVAL) else (),
+        id=f"{name}-{phase.value}",
+    )
+    for name in SIZES
+    for phase in checks.Phase
+]
+
+
+@pytest.mark.parametrize(("name", "phase"), CASES)
 def test_five_sizes_on_one_symbolic_compile(name: str, phase: object) -> None:
     torch._dynamo.reset()
     counters.clear()
