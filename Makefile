@@ -28,10 +28,12 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run -Werror tessiq_core/csrc/*.cpp tessiq_core/csrc/*.h
 
 format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(BIN)/clang-format -i tessiq_core/csrc/*.cpp tessiq_core/csrc/*.h
 
 docs: setup
 	$(BIN)/python -m tessiq_core.ops.coverage

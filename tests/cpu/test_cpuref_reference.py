@@ -242,3 +242,40 @@ def test_the_reference_declines_what_it_cannot_evaluate() -> None:
     assert code(one("f32", "y = native_dropout(x, 0.5, true) in f32 : f32", "f32")) == "effect"
     assert code(one("f32", "y = mm(x, x) in f32 : f32", "f32")) == "category"
     assert code(one("f32", "y = relu(x) in f32 : f32", "f32").replace("d0 < 4", "d0 < ?")) == "unknown-extent"
+
+
+@pytest.mark.parametrize("extent", [2, 33])
+def test_an_operand_that_varies_with_no_axis_is_whole_to_an_operator_that_takes_only_tensors(extent: int) -> None:
+    # Eager's gelu_backward refuses a 0-dim gradient, which is what the gradient of a mean is.
+    text = f"""
+    kernel @gelu_backward(d0 < {extent}) {{
+      g = read %g[0] : f32
+      x = read %x[d0] : f32
+      y = gelu_backward(g, x) in f32 : f32
+      write %y[d0] : f32 = y over d0
+      members y
+    }}
+    """
+    kernel = compile_text(ReferenceEmitter(), text)
+    x = torch.randn(extent, generator=torch.Generator().manual_seed(1))
+    y = torch.empty_like(x)
+    launch(kernel, [torch.tensor(0.5), x], [y], {})
+    expected = torch.ops.aten.gelu_backward(torch.full_like(x, 0.5), x)
+    torch.testing.assert_close(y, expected, rtol=0, atol=0)
+
+
+def test_an_empty_operand_without_strides_has_no_element_to_read() -> None:
+    text = """
+    kernel @total(d0 < 0, d1 < 3) {
+      x = read %x[0] : f32
+      y = mul(x, x) in f32 : f32
+      t = reduce sum(x) over d0, d1 in f32 : f32
+      write %y[3*d0 + d1] : f32 = y over d0, d1
+      write %t[0] : f32 = t
+      members y, t
+    }
+    """
+    kernel = compile_text(ReferenceEmitter(), text)
+    y, t = torch.empty(0, 3), torch.full((), 5.0)
+    launch(kernel, [torch.empty_strided((0, 3), (0, 0))], [y, t], {})
+    assert t.item() == 0

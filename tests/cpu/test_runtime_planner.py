@@ -6,15 +6,18 @@ import pickle
 import textwrap
 
 import pytest
+import torch
 
-from support.runtime_targets import no_emitter, recipe
+from support.runtime_targets import no_emitter, recipe, runner
 from tessiq_core.errors import Internal
 from tessiq_core.ir.parser import parse_graph
+from tessiq_core.ops.table import default_table
 from tessiq_core.runtime.call_template import call_template
 from tessiq_core.runtime.imported import OutputSpec
 from tessiq_core.runtime.places import DEVICE, HOME, Places, View
 from tessiq_core.runtime.plan import CallStep, KernelStep, Plan, Step, TransferStep
 from tessiq_core.runtime.plan_text import plan_text
+from tessiq_core.runtime.planner import leaving_together
 
 
 def plan(
@@ -213,6 +216,21 @@ def test_symbols_come_from_numbers_first_then_axes_then_from_running() -> None:
     assert call.expected == (None,)  # its strides are only checked once u0 is known
 
 
+def test_the_sizes_an_input_is_checked_against_are_told_though_no_step_needs_them() -> None:
+    text = """
+    graph @main(%x: f32[s1, s0]) {
+      %v = aten.slice.Tensor(%x) {1 = 0, 2 = 1, 3 = 2} : f32[1, s0; s0, 1]
+      %w = aten.select.int(%v) {1 = 1, 2 = 0} : f32[1; s0]
+      %y = aten.select.int(%x) {1 = 1, 2 = 0} : f32[s1; s0]
+      %z = aten.select.int(%y) {1 = 0, 2 = 2} : f32[]
+      return %z
+    }
+    """
+    assert [binding.name for binding in plan(text).symbols] == ["s1", "s0"]
+    x = torch.arange(12.0).view(4, 3)
+    assert runner(text)([x])[0].item() == x[2, 0].item()
+
+
 def test_a_size_that_nothing_tells_is_an_internal_error() -> None:
     with pytest.raises(Internal, match="needs the sizes s0"):
         plan("""
@@ -250,3 +268,22 @@ def test_a_view_goes_where_its_source_already_is_and_else_where_it_was_placed() 
             assert places.slots[slot].on_device == wanted
             crossed = [step.node for step in steps if isinstance(step, TransferStep)]
             assert crossed == ([] if wanted == DEVICE else ["v"] if placed == DEVICE else ["a"])
+
+
+SHARED = """
+graph @main(%x: f32[4, 2]) {
+  %a = aten.relu.default(%x) : f32[4, 2]
+  %r0 = aten.select.int(%a) {1 = 0, 2 = 1} : f32[2]
+  %r1 = aten.diagonal.default(%a) : f32[2; 3]
+  %r2 = aten.relu.default(%a) : f32[4, 2]
+  %r3 = aten.t.default(%r2) : f32[2, 4; 1, 2]
+  return %r0, %r1, %r3
+}
+"""
+
+
+def test_results_that_share_memory_cross_together() -> None:
+    shared = parse_graph(SHARED)
+    assert {value.name for value in leaving_together(shared, default_table())} == {"a"}
+    transfers = [step for step in plan(SHARED, adopt=False).steps if isinstance(step, TransferStep)]
+    assert [step.node for step in transfers if step.direction == "to-home"] == ["a", "r3"]

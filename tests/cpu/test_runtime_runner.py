@@ -508,3 +508,34 @@ def test_an_expanded_value_crosses_as_it_is() -> None:
     assert torch.equal(r, b.expand(3, 4).relu())
     assert e.stride() == (1, 0)
     assert torch.equal(e, b.expand(3, 4))
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (9, 4)])
+def test_an_empty_input_may_have_any_element_type(strides: tuple[int, int]) -> None:
+    text = """
+    graph @main(%m: bool[1, 0]) {
+      %a = aten.logical_not.default(%m) : bool[1, 0]
+      return %a
+    }
+    """
+    (a,) = runner(text)([torch.empty_strided((1, 0), strides, dtype=torch.float64)])
+    assert a.dtype is torch.bool
+    assert a.shape == (1, 0)
+
+
+def test_results_that_share_memory_share_it_after_they_have_crossed() -> None:
+    text = """
+    graph @main(%x: f32[4, 2]) {
+      %a = aten.relu.default(%x) : f32[4, 2]
+      %t = aten.t.default(%a) : f32[2, 4; 1, 2]
+      %row = aten.select.int(%a) {1 = 0, 2 = 1} : f32[2]
+      %corner = aten.diagonal.default(%t) : f32[2; 3]
+      return %t, %row, %corner
+    }
+    """
+    x = torch.arange(8.0).view(4, 2)
+    for adopt in (True, False):
+        t, row, corner = runner(text, {"adopt": adopt})([x])
+        t.fill_(-1)
+        assert row.tolist() == [-1, -1]
+        assert corner.tolist() == [-1, -1]

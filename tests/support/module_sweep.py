@@ -19,10 +19,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
+from torch._dynamo.backends.debugging import aot_eager
 from torch.testing._internal.common_modules import ModuleInfo, ModuleInput, module_db
 from torch.utils._pytree import tree_leaves, tree_map
 
-from support.operator_sweep import SEED, Verdict, aot_eager, difference, first_line
+from support.operator_sweep import SEED, Verdict, difference, first_line
 from tessiq_core.capture import tessiq
 
 STEPS = 2
@@ -91,9 +92,7 @@ def check(
     return Verdict(name, dtype, number, verdict, detail)
 
 
-def sweep(
-    infos: Sequence[ModuleInfo], dtype: torch.dtype, samples: int, dynamic: bool = False
-) -> Iterator[Verdict]:
+def sweep(infos: Sequence[ModuleInfo], dtype: torch.dtype, samples: int, dynamic: bool = False) -> Iterator[Verdict]:
     """The verdict of the first `samples` samples of every module, in training and in evaluation."""
     for info in infos:
         for training in (True, False):

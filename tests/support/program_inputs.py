@@ -51,7 +51,9 @@ def make(inputs: Sequence[Input], seed: int) -> Made:
     for item in inputs:
         if item.alias is not None:
             source = tensors[item.alias]
-            tensors.append(source.permute(*reversed(range(source.dim()))) if item.layout == "transposed" else source)
+            tensors.append(
+                source.permute(tuple(reversed(range(source.dim())))) if item.layout == "transposed" else source
+            )
             continue
         base, tensor = _laid_out(item, generator)
         tensors.append(tensor)
@@ -64,7 +66,7 @@ def _laid_out(item: Input, generator: torch.Generator) -> tuple[torch.Tensor, to
     match item.layout:
         case "transposed":
             base = _values(item, tuple(reversed(shape)), generator)
-            return base, base.permute(*reversed(range(len(shape))))
+            return base, base.permute(tuple(reversed(range(len(shape)))))
         case "sliced":
             base = _values(item, tuple(2 * extent + 1 for extent in shape), generator)
             return base, base[tuple(slice(1, None, 2) for _ in shape)]

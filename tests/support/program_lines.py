@@ -7,81 +7,19 @@ keeps it, so a template need not always be valid for its operands.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
 import torch
 
-EXTENTS = (0, 1, 2, 3, 7, 17, 33)
+from support.program_pool import Line, Pool, broadcasts
+
 DTYPES = (
     torch.float32, torch.float32, torch.float32, torch.float64, torch.float16, torch.bfloat16,
     torch.int64, torch.int32, torch.int16, torch.uint8, torch.int8, torch.bool,
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Line:
-    """One line of a program.
-
-    targets:  the names it assigns; none for a line that only writes.
-    operands: the names its template reads.
-    near:     its floating result is right within rounding only, so lines that jump must not read it.
-    writes:   it writes to the memory of its first operand.
-    """
-
-    template: str
-    operands: tuple[str, ...]
-    targets: tuple[str, ...] = ()
-    near: bool = False
-    writes: bool = False
-
-    def __str__(self) -> str:
-        text = self.template.format(*self.operands)
-        return f"{', '.join(self.targets)}{',' if self.template.endswith('#many') else ''} = {text}" if self.targets else text
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A line not yet named: `results` is how many names it assigns (a list of them for "many")."""
-
-    template: str
-    operands: tuple[str, ...]
-    near: bool = False
-    jumps: bool = False
-    writes: bool = False
-    results: int = 1
-
-
-class Pool:
-    """The tensors a program has so far, by name, and a source of choices."""
-
-    def __init__(self, choose: random.Random) -> None:
-        self.choose = choose
-        self.tensors: dict[str, torch.Tensor] = {}
-        self.near: set[str] = set()
-
-    def pick(self, suits: Callable[[torch.Tensor], bool] = lambda tensor: True) -> str | None:
-        """A name, later ones likelier."""
-        names = [name for name, tensor in self.tensors.items() if suits(tensor)]
-        if not names:
-            return None
-        return names[max(self.choose.randrange(len(names)) for _ in range(2))]
-
-    def __getitem__(self, name: str) -> torch.Tensor:
-        return self.tensors[name]
-
-    def partner(self, name: str, same_dtype: bool = False) -> str | None:
-        """A tensor that broadcasts with the named one."""
-        one = self.tensors[name]
-        return self.pick(lambda t: _broadcasts(one.shape, t.shape) and (not same_dtype or t.dtype == one.dtype))
-
-
-def _broadcasts(a: Sequence[int], b: Sequence[int]) -> bool:
-    return all(x == y or 1 in (x, y) for x, y in zip(reversed(a), reversed(b), strict=False))
-
-
-Make = Callable[[Pool], Draft | None]
+Make = Callable[[Pool], Line | None]
 
 
 def floating(tensor: torch.Tensor) -> bool:
@@ -103,7 +41,7 @@ UNARY_EXACT = (
     "torch.pow({0}, 0)", "F.threshold({0}, 0.5, 7)", "torch.nan_to_num({0})", "{0}.detach()", "{0} + 0", "{0} * 1.0",
     "{0}.clone(memory_format=torch.contiguous_format)", "torch.rsub({0}, 2)", "torch.rsub({0}, {0}, alpha=2)",
     "F.relu6({0})", "torch.add({0}, 3, alpha=2)", "torch.sub({0}, 0.5, alpha=2)", "{0}.to({0}.dtype, copy=True)",
-    "torch.alias_copy({0})", "{0}.lerp({0}, 0.5)", "F.hardsigmoid({0}) > 2",
+    "torch.alias_copy({0})", "{0}.lerp({0}, 0.5)",
 )  # fmt: skip
 UNARY_JUMPS = (
     "torch.logical_not({0})", "torch.isnan({0})", "torch.floor({0})", "torch.ceil({0})", "torch.trunc({0})",
@@ -142,7 +80,7 @@ SCALAR_EXACT = (
 SCALAR_JUMPS = ("{0} < S", "S <= {0}", "{0} == S", "{0} != S", "{0} >= S", "S > {0}")
 
 
-def unary(pool: Pool) -> Draft | None:
+def unary(pool: Pool) -> Line | None:
     kind = pool.choose.random()
     if kind < 0.4:
         return _with(pool, pool.choose.choice(UNARY_EXACT))
@@ -151,12 +89,12 @@ def unary(pool: Pool) -> Draft | None:
     return _with(pool, pool.choose.choice(UNARY_NEAR), near=True)
 
 
-def _with(pool: Pool, template: str, near: bool = False, jumps: bool = False, results: int = 1) -> Draft | None:
+def _with(pool: Pool, template: str, near: bool = False, jumps: bool = False, results: int = 1) -> Line | None:
     name = pool.pick()
-    return None if name is None else Draft(template, (name,), near, jumps, results=results)
+    return None if name is None else Line(template, (name,), near, jumps, results=results)
 
 
-def binary(pool: Pool) -> Draft | None:
+def binary(pool: Pool) -> Line | None:
     one = pool.pick()
     other = None if one is None else pool.partner(one)
     if one is None or other is None:
@@ -164,19 +102,19 @@ def binary(pool: Pool) -> Draft | None:
     pair = (one, other) if pool.choose.random() < 0.5 else (other, one)
     kind = pool.choose.random()
     if kind < 0.5:
-        return Draft(pool.choose.choice(BINARY_EXACT), pair)
+        return Line(pool.choose.choice(BINARY_EXACT), pair)
     if kind < 0.8:
-        return Draft(pool.choose.choice(BINARY_JUMPS), pair, jumps=True)
-    return Draft(pool.choose.choice(BINARY_NEAR), pair, near=True)
+        return Line(pool.choose.choice(BINARY_JUMPS), pair, jumps=True)
+    return Line(pool.choose.choice(BINARY_NEAR), pair, near=True)
 
 
-def with_scalar(pool: Pool) -> Draft | None:
+def with_scalar(pool: Pool) -> Line | None:
     jumps = pool.choose.random() < 0.3
     template = pool.choose.choice(SCALAR_JUMPS if jumps else SCALAR_EXACT)
     return _with(pool, template.replace("S", _scalar(pool.choose)), jumps=jumps or "where" in template)
 
 
-def select_by(pool: Pool) -> Draft | None:
+def select_by(pool: Pool) -> Line | None:
     mask = pool.pick(lambda t: t.dtype is torch.bool)
     one = pool.partner(mask) if mask else None
     other = pool.partner(mask) if mask else None
@@ -184,14 +122,18 @@ def select_by(pool: Pool) -> Draft | None:
         return None
     template = pool.choose.choice(
         (
-            "torch.where({0}, {1}, {2})", "torch.where({0}, {1}, 0.5)", "torch.where({0}, 1, {2})",
-            "{1}.masked_fill({0}, 0.5)", "torch.where({0}, 1.0, 2)", "{1}.masked_fill({0}, -3)",
-        )  # fmt: skip
+            "torch.where({0}, {1}, {2})",
+            "torch.where({0}, {1}, 0.5)",
+            "torch.where({0}, 1, {2})",
+            "{1}.masked_fill({0}, 0.5)",
+            "torch.where({0}, 1.0, 2)",
+            "{1}.masked_fill({0}, -3)",
+        )
     )
-    return Draft(template, (mask, one, other))
+    return Line(template, (mask, one, other))
 
 
-def cast(pool: Pool) -> Draft | None:
+def cast(pool: Pool) -> Line | None:
     name = pool.pick()
     if name is None:
         return None
@@ -199,12 +141,12 @@ def cast(pool: Pool) -> Draft | None:
     if floating(pool[name]) and not dtype.is_floating_point and dtype is not torch.bool:
         # Out of range the result is whatever the machine makes of it.
         low = 0 if dtype is torch.uint8 else -100
-        return Draft(f"torch.nan_to_num({{0}}, 0.0).clamp({low}, 100).to({_name(dtype)})", (name,), jumps=True)
+        return Line(f"torch.nan_to_num({{0}}, 0.0).clamp({low}, 100).to({_name(dtype)})", (name,), jumps=True)
     form = pool.choose.choice(("{0}.to(D)", "{0}.to(D, copy=True)", "{0}.type(D)"))
-    return Draft(form.replace("D", _name(dtype)), (name,), jumps=not dtype.is_floating_point)
+    return Line(form.replace("D", _name(dtype)), (name,), jumps=not dtype.is_floating_point)
 
 
-def view(pool: Pool) -> Draft | None:
+def view(pool: Pool) -> Line | None:
     name = pool.pick()
     if name is None:
         return None
@@ -226,7 +168,7 @@ def view(pool: Pool) -> Draft | None:
             f"{{0}}[{front}{low}::{step}]", f"{{0}}[{front}:{low}]", f"{{0}}[{front}1:-1:{step}]",
             f"{{0}}.flip({dim})", f"{{0}}.roll(1, {dim})", f"{{0}}.squeeze({dim})", f"{{0}}.movedim({dim}, 0)",
             f"{{0}}.repeat({'2, ' * rank})", f"{{0}}.unflatten({dim}, (-1, 1))", f"{{0}}.swapaxes({dim}, {other})",
-            f"{{0}}.tile((2,))", f"{{0}}.expand_as({{0}})", f"{{0}}.repeat_interleave(2, {dim})",
+            "{0}.tile((2,))", "{0}.expand_as({0})", f"{{0}}.repeat_interleave(2, {dim})",
         ]  # fmt: skip
         if extent:
             place = choose.randrange(-extent, extent)
@@ -242,11 +184,11 @@ def view(pool: Pool) -> Draft | None:
         options += ["{0}.contiguous(memory_format=torch.channels_last)", "{0}.to(memory_format=torch.channels_last)"]
     if tensor.numel() >= 4 and tensor.is_contiguous():
         options += ["{0}.as_strided((2, 2), (1, 1))", "{0}.as_strided((2,), (2,), 1)"]
-    return Draft(choose.choice(options), (name,))
+    return Line(choose.choice(options), (name,))
 
 
-def parts(pool: Pool) -> Draft | None:
-    name = pool.pick(lambda t: t.dim() > 0 and 0 < t.shape[-1])
+def parts(pool: Pool) -> Line | None:
+    name = pool.pick(lambda t: t.dim() > 0 and t.shape[-1] > 0)
     if name is None:
         return None
     dim = pool.choose.randrange(pool[name].dim())
@@ -255,17 +197,17 @@ def parts(pool: Pool) -> Draft | None:
         return None
     form = pool.choose.randrange(4)
     if form == 0 and extent <= 7:
-        return Draft(f"{{0}}.unbind({dim})  #many", (name,), results=extent)
+        return Line(f"{{0}}.unbind({dim})", (name,), many=True, results=extent)
     if form == 1:
         size = pool.choose.randrange(1, extent + 1)
-        return Draft(f"{{0}}.split({size}, {dim})  #many", (name,), results=-(-extent // size))
+        return Line(f"{{0}}.split({size}, {dim})", (name,), many=True, results=-(-extent // size))
     if form == 2:
         first = pool.choose.randrange(extent + 1)
-        return Draft(f"{{0}}.split([{first}, {extent - first}], {dim})  #many", (name,), results=2)
-    return Draft(f"{{0}}.chunk(2, {dim})  #many", (name,), results=len(pool[name].chunk(2, dim)))
+        return Line(f"{{0}}.split([{first}, {extent - first}], {dim})", (name,), many=True, results=2)
+    return Line(f"{{0}}.chunk(2, {dim})", (name,), many=True, results=len(pool[name].chunk(2, dim)))
 
 
-def reduction(pool: Pool) -> Draft | None:
+def reduction(pool: Pool) -> Line | None:
     name = pool.pick()
     if name is None:
         return None
@@ -281,43 +223,55 @@ def reduction(pool: Pool) -> Draft | None:
                  f"torch.count_nonzero({{0}}, {dim})", f"{{0}}.max({dim}).values", f"{{0}}.sort({dim}).values",
                  "{0}.max()", f"{{0}}.argmin({dim}, keepdim={keep})", f"torch.any({{0}}, dim={dims})",
                  f"torch.all({{0}}, dim={dims}, keepdim={keep})"]  # fmt: skip
-        return Draft(choose.choice(exact), (name,), jumps=True)
+        return Line(choose.choice(exact), (name,), jumps=True)
     forms = [f"{{0}}.sum({dims}, keepdim={keep})", "{0}.sum()", f"{{0}}.sum({dim})", f"{{0}}.mean({dim}, {keep})",
              "{0}.mean()", f"{{0}}.mean({dims}, keepdim={keep})", f"{{0}}.softmax({dim})", f"{{0}}.log_softmax({dim})",
              f"{{0}}.cumsum({dim})", f"{{0}}.prod({dim})", f"{{0}}.var({dim}, keepdim={keep})",
              f"{{0}}.logsumexp({dim})", f"{{0}}.sum({dim}, dtype=torch.float64)",
              f"{{0}}.sum({dims}, dtype=torch.float32)",
-             f"{{0}}.softmax({dim}, dtype=torch.float32)", f"{{0}}.norm()",
-             f"torch.var_mean({{0}}, {dim})[1]", f"F.layer_norm({{0}}, {{0}}.shape[-1:])",
+             f"{{0}}.softmax({dim}, dtype=torch.float32)", "{0}.norm()",
+             f"torch.var_mean({{0}}, {dim})[1]", "F.layer_norm({0}, {0}.shape[-1:])",
              f"F.normalize({{0}}, dim={dim})", f"{{0}}.std({dim}, correction=0)",
              f"{{0}}.mean({dim}, dtype=torch.float64)"]  # fmt: skip
-    return Draft(choose.choice(forms), (name,), near=True)
+    return Line(choose.choice(forms), (name,), near=True)
 
 
-def joined(pool: Pool) -> Draft | None:
+def joined(pool: Pool) -> Line | None:
     one = pool.pick(lambda t: t.dim() > 0)
     if one is None:
         return None
     dim = pool.choose.randrange(pool[one].dim())
     shape = pool[one].shape
-    other = pool.pick(lambda t: t.dim() == len(shape) and all(a == b for i, (a, b) in enumerate(zip(t.shape, shape, strict=True)) if i != dim))
+    other = pool.pick(
+        lambda t: (
+            t.dim() == len(shape)
+            and all(a == b for i, (a, b) in enumerate(zip(t.shape, shape, strict=True)) if i != dim)
+        )
+    )
     if other is None:
         return None
     if pool[other].shape == shape and pool.choose.random() < 0.4:
-        return Draft(f"torch.stack([{{0}}, {{1}}], {pool.choose.randrange(len(shape) + 1)})", (one, other))
-    return Draft(f"torch.cat([{{0}}, {{1}}, {{0}}], {dim})", (one, other))
+        return Line(f"torch.stack([{{0}}, {{1}}], {pool.choose.randrange(len(shape) + 1)})", (one, other))
+    return Line(f"torch.cat([{{0}}, {{1}}, {{0}}], {dim})", (one, other))
 
 
-def product(pool: Pool) -> Draft | None:
+def product(pool: Pool) -> Line | None:
     one = pool.pick(lambda t: floating(t) and t.dim() > 0)
     if one is None:
         return None
     a = pool[one]
-    other = pool.pick(lambda t: t.dtype == a.dtype and t.dim() > 0 and a.shape[-1] == t.shape[-2 if t.dim() > 1 else -1])
+    other = pool.pick(
+        lambda t: t.dtype == a.dtype and t.dim() > 0 and a.shape[-1] == t.shape[-2 if t.dim() > 1 else -1]
+    )
     forms = ["torch.matmul({0}, {1})", "{0} @ {1}"]
     if other is None or pool.choose.random() < 0.4:
         other = pool.pick(lambda t: t.dtype == a.dtype and t.dim() > 0 and a.shape[-1] == t.shape[-1])
-        forms = ["F.linear({0}, {1})", "{0} @ {1}.mT", "torch.matmul({0}, {1}.transpose(-1, -2))", "torch.outer({0}, {1})"]
+        forms = [
+            "F.linear({0}, {1})",
+            "{0} @ {1}.mT",
+            "torch.matmul({0}, {1}.transpose(-1, -2))",
+            "torch.outer({0}, {1})",
+        ]
         if other is not None and pool[other].dim() == 2 and a.dim() == 2:
             rows, columns = a.shape[0], pool[other].shape[0]
             forms += [f"torch.addmm({{0}}.new_ones({columns}), {{0}}, {{1}}.t())",
@@ -327,20 +281,22 @@ def product(pool: Pool) -> Draft | None:
         elif other is not None and pool[other].dim() == 3 and a.dim() == 3:
             forms += ["torch.bmm({0}, {1}.mT)", "torch.baddbmm({0}.new_ones(1), {0}, {1}.mT)",
                       "F.scaled_dot_product_attention({0}, {1}, {1})"]  # fmt: skip
-    return None if other is None else Draft(pool.choose.choice(forms), (one, other), near=True)
+    return None if other is None else Line(pool.choose.choice(forms), (one, other), near=True)
 
 
-def indexed(pool: Pool) -> Draft | None:
+def indexed(pool: Pool) -> Line | None:
     name = pool.pick(lambda t: t.dim() > 0 and t.shape[0] > 0)
     index = pool.pick(lambda t: t.dtype is torch.int64 and t.dim() == 1)
     if name is None or index is None:
         return None
     place = "{1}.remainder({0}.shape[0])"
-    form = pool.choose.choice((f"{{0}}[{place}]", f"torch.index_select({{0}}, 0, {place})", f"{{0}}[..., {{1}}.clamp(0, 0)]"))
-    return Draft(form, (name, index))
+    form = pool.choose.choice(
+        (f"{{0}}[{place}]", f"torch.index_select({{0}}, 0, {place})", "{0}[..., {1}.clamp(0, 0)]")
+    )
+    return Line(form, (name, index))
 
 
-def created(pool: Pool) -> Draft | None:
+def created(pool: Pool) -> Line | None:
     name = pool.pick()
     if name is None:
         return None
@@ -350,39 +306,44 @@ def created(pool: Pool) -> Draft | None:
          "torch.full((2, 3), 1.5)", "torch.empty_like({0}).fill_(1)", "torch.ones((3,), dtype=torch.float64)",
          "torch.full((), 2)", "torch.arange(7, dtype=torch.float32)", "torch.linspace(0, 1, 3)")
     )  # fmt: skip
-    return Draft(form, (name,))
+    return Line(form, (name,))
 
 
-def drawn(pool: Pool) -> Draft | None:
+def drawn(pool: Pool) -> Line | None:
     return _with(
         pool,
         pool.choose.choice(
-            ("torch.rand_like({0})", "F.dropout({0}, 0.5)", "torch.randn(3)", "torch.bernoulli(torch.full_like({0}, 0.5))",
-             "torch.randint(0, 5, {0}.shape)", "torch.randn_like({0})", "F.dropout({0}, 0.0)")
+            ("torch.rand_like({0})", "F.dropout({0}, 0.5)", "torch.randn(3)",
+             "torch.bernoulli(torch.full_like({0}, 0.5))",
+             "torch.randint(0, 5, {0}.shape)", "torch.randn_like({0})")
         ),
         near=True,
     )  # fmt: skip
 
 
-def write(pool: Pool) -> Draft | None:
+def write(pool: Pool) -> Line | None:
     target = pool.pick()
     if target is None:
         return None
     tensor, choose = pool[target], pool.choose
-    value = pool.pick(lambda t: _broadcasts(tensor.shape, t.shape) and t.dim() <= tensor.dim())
-    forms = ["{0}.add_(1)", "{0}.mul_(2)", "{0}.zero_()", "{0}.fill_(3)", "{0}.neg_()", "{0}.clamp_(0, 1)", "{0}.relu_()",
-             "{0}.detach().add_(1)", "{0}.square_()", "{0}[...] = 2", "{0}.view(-1).mul_(3)", "{0}.reshape(-1).sub_(1)"]  # fmt: skip
+    value = pool.pick(lambda t: broadcasts(tensor.shape, t.shape) and t.dim() <= tensor.dim())
+    forms = ["{0}.add_(1)", "{0}.mul_(2)", "{0}.zero_()", "{0}.fill_(3)", "{0}.neg_()", "{0}.clamp_(0, 1)",
+             "{0}.relu_()",
+             "{0}.detach().add_(1)", "{0}.square_()", "{0}[...] = 2", "{0}.view(-1).mul_(3)",
+             "{0}.reshape(-1).sub_(1)"]  # fmt: skip
     jumps = near = False
     if tensor.dim():
         axis = choose.randrange(tensor.dim())
         front = ":, " * axis
         forms += [f"{{0}}[{front}::2] = 1", f"{{0}}[{front}0].add_(1)", f"{{0}}[{front}-1:].mul_(-1)",
-                  f"{{0}}.transpose(0, {axis}).add_(2)", f"{{0}}.unbind({axis})[0].zero_()", f"{{0}}[{front}1:].copy_({{0}}[{front}:-1].clone())"]  # fmt: skip
+                  f"{{0}}.transpose(0, {axis}).add_(2)", f"{{0}}.unbind({axis})[0].zero_()",
+                  f"{{0}}[{front}1:].copy_({{0}}[{front}:-1].clone())"]  # fmt: skip
     if value is not None and choose.random() < 0.7:
         if floating(pool[value]) and not floating(tensor):
             return None  # it converts, out of range perhaps
         forms = ["{0}.copy_({1})", "{0}.add_({1})", "{0}.mul_({1})", "{0}.sub_({1}, alpha=2)", "{0}[...] = {1}",
-                 "{0}.masked_fill_({1} > 0, 1)", "{0}.addcmul_({1}, {1})", "{0}.logical_and_({1})", "{0}.maximum({1}, out={0})"]  # fmt: skip
+                 "{0}.masked_fill_({1} > 0, 1)",
+                 "{0}.addcmul_({1}, {1})", "{0}.logical_and_({1})", "torch.maximum({0}, {1}, out={0})"]  # fmt: skip
         if tensor.dim():
             forms += ["{0}[:1].add_({1}[:1])", "{0}[0] = {1}[0]", "{0}.t().add_({1}.t())"]
         if floating(tensor):
@@ -390,21 +351,27 @@ def write(pool: Pool) -> Draft | None:
         form = choose.choice(forms)
         jumps = ">" in form or "logical" in form
         near = "div_" in form
-        return Draft(form, (target, value), near=near, jumps=jumps, writes=True, results=0)
+        return Line(form, (target, value), near=near, jumps=jumps, writes=True, results=0)
     if floating(tensor) and choose.random() < 0.2:
-        return Draft(choose.choice(("{0}.exp_()", "{0}.sigmoid_()", "{0}.uniform_()", "{0}.div_(3)")), (target,), near=True, writes=True, results=0)
-    return Draft(choose.choice(forms), (target,), writes=True, results=0)
+        return Line(
+            choose.choice(("{0}.exp_()", "{0}.sigmoid_()", "{0}.uniform_()", "{0}.div_(3)")),
+            (target,),
+            near=True,
+            writes=True,
+            results=0,
+        )
+    return Line(choose.choice(forms), (target,), writes=True, results=0)
 
 
-def convolution(pool: Pool) -> Draft | None:
+def convolution(pool: Pool) -> Line | None:
     name = pool.pick(lambda t: floating(t) and t.dim() == 4 and 0 < t.shape[1] <= 7)
     if name is None:
         return None
     channels = pool[name].shape[1]
-    return Draft(
+    return Line(
         pool.choose.choice(
             (f"F.conv2d({{0}}, torch.ones_like({{0}}[0, 0, 0, 0]).expand(2, {channels}, 1, 1).contiguous())",
-             f"F.conv2d({{0}}, {{0}}.new_full((3, {channels}, 3, 3), 0.5), {{0}}.new_full((3,), 0.25), padding=1, stride=2)",
+             f"F.conv2d({{0}}, {{0}}.new_full((3, {channels}, 3, 3), 0.5), {{0}}.new_full((3,), 0.25), padding=1)",
              "F.max_pool2d({0}, 2)", "F.avg_pool2d({0}, 2)", "F.adaptive_avg_pool2d({0}, 1)",
              f"F.batch_norm({{0}}, {{0}}.new_zeros({channels}), {{0}}.new_ones({channels}))",
              f"F.batch_norm({{0}}, {{0}}.new_zeros({channels}), {{0}}.new_ones({channels}), training=True)",
@@ -421,12 +388,8 @@ MAKERS: tuple[tuple[Make, int], ...] = (
 )  # fmt: skip
 
 
-def draft(pool: Pool) -> Draft | None:
+def draft(pool: Pool) -> Line | None:
     """A line on what the pool has, or None where the chosen kind has no operands there."""
     makers: list[Make] = [maker for maker, _ in MAKERS]
     chosen: Make = pool.choose.choices(makers, [weight for _, weight in MAKERS])[0]
     return chosen(pool)
-
-
-NAMESPACE: dict[str, Any] = {"torch": torch, "F": torch.nn.functional}
-"""What the text of a line may name besides its operands."""

@@ -23,14 +23,8 @@ def call_row(row: Row, operands: Sequence[Operand], compute: torch.dtype) -> tor
     for name, operand in zip(row.operands, operands, strict=True):
         target = torch.bool if name in row.conditions else compute
         converted.append(operand.to(target) if isinstance(operand, torch.Tensor) else operand)
-    # Every operand whole and packed: some of eager's kernels (oneDNN's gelu) refuse broadcast operands.
-    shaped = [item.shape for item in converted if isinstance(item, torch.Tensor) and item.dim()]
-    if len(set(shaped)) > 1:
-        whole = torch.broadcast_shapes(*shaped)  # type: ignore[no-untyped-call]
-        converted = [
-            item.expand(whole).contiguous() if isinstance(item, torch.Tensor) and item.dim() else item
-            for item in converted
-        ]
+    if len({operand.shape for operand in converted if isinstance(operand, torch.Tensor)}) > 1:
+        converted = _whole(row, converted)
     if callable(row.reference):
         value = row.reference(*converted)
         if not isinstance(value, torch.Tensor):
@@ -93,6 +87,23 @@ def _spelling(row: Row, operands: Sequence[Operand]) -> str:
     if fallback is None:
         raise Unsupported(f"tessiq: no overload of {row.name} takes tensors where the kernel's operands are tensors")
     return fallback
+
+
+def _whole(row: Row, operands: Sequence[Operand]) -> list[Operand]:
+    """The operands with the tensors in their common shape, packed: some of eager's kernels (oneDNN's gelu) refuse
+    broadcast ones. A 0-dim tensor stays one where the operator also takes a number, as masked_fill's value must."""
+    numbers = () if callable(row.reference) else tuple(map(_schema, row.spellings))
+    stays = [
+        not isinstance(operand, torch.Tensor)
+        or (operand.dim() == 0 and any(not dict(schema)[name] for schema in numbers))
+        for name, operand in zip(row.operands, operands, strict=True)
+    ]
+    shapes = [o.shape for o, kept in zip(operands, stays, strict=True) if isinstance(o, torch.Tensor) and not kept]
+    shape = torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call]
+    return [
+        o.expand(shape).contiguous() if isinstance(o, torch.Tensor) and not kept else o
+        for o, kept in zip(operands, stays, strict=True)
+    ]
 
 
 @cache

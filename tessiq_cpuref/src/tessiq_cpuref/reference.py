@@ -167,6 +167,11 @@ def run(
 
 
 def _strided(tensor: torch.Tensor, access: Access, extents: list[int], sizes: Mapping[str, int]) -> torch.Tensor:
-    """The elements `access` names, relative to the tensor's own start."""
+    """The elements `access` names, relative to the tensor's own start.
+
+    An empty tensor has none, also where strides of 0 leave its empty axis out of `extents`: no result depends on them.
+    """
+    if tensor.numel() == 0 and 0 not in extents:
+        return tensor.new_zeros(extents)
     strides = [evaluate(stride, sizes) for stride in access.strides]
     return tensor.as_strided(extents, strides, tensor.storage_offset() + evaluate(access.offset, sizes))

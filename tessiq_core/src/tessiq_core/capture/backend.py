@@ -76,12 +76,18 @@ def trace(gm: Any, example_inputs: Sequence[Any], compiler: ModuleCompiler) -> C
     """Hand a captured module to AOTAutograd with our settings; `compiler` compiles what comes out.
 
     Mutations of inputs stay in an inference graph as `copy_` (otherwise each is an output copied in Python), forward
-    and backward are cut by the min-cut partitioner, and the decompositions are only our own.
+    and backward are cut by the min-cut partitioner, and the decompositions are only our own. Compiled autograd passes
+    a list of tensors as one input; AOTAutograd takes them flat.
     """
+    from torch._dynamo.utils import flatten_graph_inputs
     from torch._functorch.aot_autograd import aot_module_simplified
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     from tessiq_core.capture.decompositions import decomposition_table
+
+    if any(isinstance(given, list | tuple | dict) for given in example_inputs):
+        flat: Callable[..., Any] = flatten_graph_inputs(gm, example_inputs, lambda g, given: trace(g, given, compiler))
+        return flat
 
     def compile_as(kind: Kind, refusals: tuple[type[TessiqError], ...]) -> Compiler:
         def compile_module(module: Any, inputs: Sequence[Any]) -> Boxed:
@@ -97,7 +103,7 @@ def trace(gm: Any, example_inputs: Sequence[Any], compiler: ModuleCompiler) -> C
         gm,
         example_inputs,
         fw_compiler=compile_as("forward", REFUSALS),
-        bw_compiler=compile_as("backward", (TessiqError,)),
+        bw_compiler=_untraced(compile_as("backward", (TessiqError,))),
         inference_compiler=compile_as("inference", REFUSALS),
         partition_fn=min_cut_rematerialization_partition,
         keep_inference_input_mutations=True,
@@ -134,6 +140,25 @@ def _raising_when_run(compiler: Compiler, refusals: tuple[type[TessiqError], ...
             return _boxed(_raising(error))
 
     return compile_or_keep
+
+
+def _untraced(compiler: Compiler) -> Compiler:
+    """A compiler that Dynamo does not trace, nor what it compiles.
+
+    A backward graph is compiled and run where the program calls `backward()`. In a frame that Dynamo has cut there it
+    watches every Python function called, ours too.
+    """
+    from torch import compiler as torch_compiler
+
+    disable: Callable[..., Any] = torch_compiler.disable
+
+    def compile_untraced(module: Any, inputs: Sequence[Any]) -> Boxed:
+        compiled: Any = disable(compiler(module, inputs), reason="a compiled backward graph is no program")
+        compiled._boxed_call = True
+        return compiled  # type: ignore[no-any-return]
+
+    untraced: Compiler = disable(compile_untraced, reason="the compiler of a backward graph is no program")
+    return untraced
 
 
 def _raising(error: TessiqError) -> Callable[..., Any]:

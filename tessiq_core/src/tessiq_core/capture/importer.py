@@ -11,6 +11,7 @@ from tessiq_core.capture.arguments import Inexpressible, Operand, encode_call, k
 from tessiq_core.capture.constants import content_hash
 from tessiq_core.capture.key import graph_key
 from tessiq_core.capture.operators import attribute_of, effect_of, operator_name
+from tessiq_core.capture.recorded import record_missing
 from tessiq_core.capture.symbols import Symbols
 from tessiq_core.capture.value_types import home_of, value_type
 from tessiq_core.errors import InvalidArgument
@@ -35,6 +36,7 @@ def import_module(module: torch.fx.GraphModule, kind: Kind) -> ImportedGraph:
 
     Raises InvalidArgument, naming the node, for a node without `meta["val"]`, a call_module and a call_method.
     """
+    record_missing(module)
     return _Importer(module, kind).run()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from tessiq_core.errors import Internal
@@ -31,9 +31,14 @@ class Places:
     Both are emitted when a reader asks, so a view nobody reads, such as one a kernel absorbed, costs nothing.
     """
 
-    def __init__(self, steps: list[Step]) -> None:
-        """`steps`: the plan so far; views and transfers are appended to it."""
+    def __init__(self, steps: list[Step], together: Container[Value] = ()) -> None:
+        """`steps`: the plan so far; views and transfers are appended to it.
+
+        together: values whose memory several results may share. Such a value crosses home as a whole and its views
+                  are made there, because views that cross one by one share nothing.
+        """
         self.steps = steps
+        self.together = together
         self.slots: list[Slot] = []
         self.moved: list[str] = []
         """Names of the values that crossed, since the caller last cleared it."""
@@ -62,7 +67,9 @@ class Places:
         if side in have:
             return have[side]
         view = self._views.get(value)
-        if view is not None and self._reaches(view.source, side):
+        if view is not None and (
+            self._reaches(view.source, side) or (side == HOME and self.root(value) in self.together)
+        ):
             return self._view(value, view, side)
         if not have:
             if view is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from tessiq_core.codegen.interfaces import Kernel, KernelOperand
 from tessiq_core.decline import Decline
@@ -64,6 +65,22 @@ def make_plan(
     return _Planner(graph, kernels, table, adopt).run(units, kernel_of, outputs)
 
 
+def leaving_together(graph: Graph, table: OperationTable) -> set[Value]:
+    """The values whose memory two or more different results may share.
+
+    Movement rows give views of what they read, operators without a row may; other rows give new memory.
+    """
+    results: dict[Value, set[Value]] = {value: {value} for value in graph.results}  # of each value, two at most
+    for node in graph.reversed_nodes:
+        row = table.row(node.op)
+        if row is None or row.category == "movement":
+            through = {result for value in node.results for result in results.get(value, ())}
+            for value in node.operands if through else ():
+                found = results.setdefault(value, set())
+                found.update(islice(through - found, 2 - min(len(found), 2)))
+    return {value for value, found in results.items() if len(found) > 1}
+
+
 class _Planner:
     def __init__(self, graph: Graph, kernels: Sequence[Kernel], table: OperationTable, adopt: bool) -> None:
         self.graph = graph
@@ -71,7 +88,7 @@ class _Planner:
         self.table = table
         self.side = HOME if adopt else DEVICE
         self.steps: list[Step] = []
-        self.places = Places(self.steps)
+        self.places = Places(self.steps, () if adopt else leaving_together(graph, table))
         self.values = {value.name: value for value in graph.values()}
         self.constants: list[tuple[int, str]] = []
         self.written: set[Value] = set()
@@ -91,9 +108,13 @@ class _Planner:
                     self._view(node) if unit.kind == "view" else self._call(node)
             moves.append(tuple(self.places.moved))
         results = [self.places.slot(value, HOME) for value in self.graph.results]
-        steps, symbols, late = settle_symbols(self.steps, self.kernels, self.bindings, self.late)
-        read = {slot for step in steps for slot in slots_read(step)} | set(results)
-        raw = {slot for step in steps if not isinstance(step, CallStep) for slot in slots_read(step)}
+        read = {slot for step in self.steps for slot in slots_read(step)} | set(results)
+        raw = {slot for step in self.steps if not isinstance(step, CallStep) for slot in slots_read(step)}
+        checked = tuple(slot for slot in parameters if slot in raw)
+        held = {*checked, *self._held_results(raw)}
+        steps, symbols, late = settle_symbols(
+            self.steps, self.kernels, self.bindings, self.late, [self.places.slots[slot].type for slot in held]
+        )
         plan = Plan(
             slots=tuple(self.places.slots),
             inputs=tuple(slot if slot in read else None for slot in parameters),
@@ -101,13 +122,25 @@ class _Planner:
             symbols=symbols,
             steps=tuple(with_releases(steps, set(results))),
             outputs=tuple(None if position is None else results[position] for position in outputs.positions),
-            checked=tuple(slot for slot in parameters if slot in raw),
+            checked=checked,
             writes=tuple(s for v, s in zip(self.graph.parameters, parameters, strict=True) if v in self.written),
             late=late,
             literals=outputs.literals,
         )
         constants = any(v.producer is not None and v.producer.op == CONSTANT for v in self.written)
         return Planned(plan, tuple(moves), constants)
+
+    def _held_results(self, raw: set[int]) -> set[int]:
+        """The results of calls whose layout is settled or checked: those whose memory is read directly, and those of a
+        call that tells a symbol, which are settled after it."""
+        late = {definition.step for definition in self.late}
+        return {
+            slot
+            for index, step in enumerate(self.steps)
+            if isinstance(step, CallStep)
+            for slot in step.results
+            if slot is not None and (slot in raw or index in late)
+        }
 
     # -- units ---------------------------------------------------------------------------------------------------
     def _kernel(self, number: int) -> None:

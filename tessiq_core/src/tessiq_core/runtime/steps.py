@@ -234,6 +234,9 @@ def _as_recorded(value: Any, layout: Layout, who: str) -> torch.Tensor:
 
 
 def _corrected(value: Any, layout: Layout, who: str) -> torch.Tensor:
+    if isinstance(value, torch.Tensor) and value.shape == layout.shape and 0 in layout.shape:
+        # No element can be misread; PyTorch's dropout gives an empty mask of the input's type, recorded as bool.
+        return value.new_empty_strided(layout.shape, layout.strides, dtype=layout.dtype)
     if not isinstance(value, torch.Tensor) or value.shape != layout.shape or value.dtype is not layout.dtype:
         raise mismatch(who, value, layout)
     return with_layout(value, layout)

@@ -43,9 +43,15 @@ def late_definitions(graph: Graph, known: Iterable[str]) -> dict[Value, tuple[tu
 
 
 def settle_symbols(
-    steps: Sequence[Step], kernels: Sequence[Kernel], inputs: Mapping[str, SymbolBinding], late: Sequence[LateSymbol]
+    steps: Sequence[Step],
+    kernels: Sequence[Kernel],
+    inputs: Mapping[str, SymbolBinding],
+    late: Sequence[LateSymbol],
+    held: Iterable[ValueType] = (),
 ) -> tuple[list[Step], tuple[SymbolBinding, ...], tuple[LateSymbol, ...]]:
-    """The steps, and of the possible bindings those a step needs.
+    """The steps, and of the possible bindings those that are needed, by a step or to hold a value against its type.
+
+    held: the types of the values that are.
 
     A call's expected type that depends on a size not known before that step is dropped. Raises Internal for another
     step with a size nothing tells by then.
@@ -69,6 +75,7 @@ def settle_symbols(
         used |= needed
         settled.append(step)
         known |= arriving.get(index, set())
+    used |= known & {name for kind in held if isinstance(kind, TensorType) for name in extents_of(kind)}
     return (
         settled,
         tuple(binding for binding in inputs.values() if binding.name in used),
