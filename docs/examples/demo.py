@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 import torch
 from checks import EXAMPLES, Outcome, Phase, least_kernels, run_example
@@ -45,7 +44,7 @@ def main() -> int:
         f"error: norm of the difference to eager in float64 over its norm, the greatest of all tensors; limit {LIMIT:g}"
     )
     print(f"training: outputs and every gradient of one step; {Phase.EVAL.value}: outputs, under no_grad")
-    print(f"what was decided, in full: tessiq explain {Path(__file__).parent.name}/NAME.py, or --explain here")
+    print("what was decided, in full: .venv/bin/tessiq explain docs/examples/NAME.py, or --explain here")
     return 1 if failed else 0
 
 

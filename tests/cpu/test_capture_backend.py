@@ -14,7 +14,7 @@ from torch import nn
 from tessiq_core.capture import backend as capture_backend
 from tessiq_core.capture import tessiq
 from tessiq_core.capture.backend import importing, trace
-from tessiq_core.errors import InvalidArgument, Unsupported
+from tessiq_core.errors import External, InvalidArgument, Unsupported
 from tessiq_core.runtime.imported import ImportedGraph
 
 torch.set_num_threads(1)
@@ -65,13 +65,14 @@ def test_options_are_read_before_anything_is_compiled() -> None:
             compiled(torch.randn(1, 2))
 
 
+@pytest.mark.parametrize("refusal", [External, Unsupported])
 @pytest.mark.parametrize("grad", [False, True])
-def test_a_forward_refusal_is_raised_as_itself(grad: bool) -> None:
+def test_a_forward_refusal_is_raised_as_itself(grad: bool, refusal: type[Exception]) -> None:
     def compiler(module: Any, kind: str) -> Any:
-        raise Unsupported(f"tessiq: no {kind}")
+        raise refusal(f"tessiq: no {kind}")
 
     compiled = torch.compile(nn.Linear(2, 2), backend=lambda g, i: trace(g, i, compiler))
-    with torch.set_grad_enabled(grad), pytest.raises(Unsupported, match=r"no (forward|inference)"):
+    with torch.set_grad_enabled(grad), pytest.raises(refusal, match=r"no (forward|inference)"):
         compiled(torch.randn(1, 2))
 
 

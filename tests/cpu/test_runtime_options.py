@@ -55,7 +55,13 @@ def test_an_unknown_option_is_refused_with_the_valid_ones() -> None:
         parse_options({"adpot": False})
     message = str(caught.value)
     assert "there is no option 'adpot'; did you mean 'adopt'?" in message
+    assert "?;" not in message
     assert all(name in message for name in OPTION_NAMES)
+
+
+def test_a_name_that_is_no_text_is_refused_with_the_valid_ones() -> None:
+    with pytest.raises(InvalidArgument, match="there is no option 1; the options are device, "):
+        parse_options({1: 2})  # type: ignore[dict-item]
 
 
 def test_an_unknown_mode_is_refused_with_the_valid_ones() -> None:

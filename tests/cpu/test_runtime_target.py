@@ -151,6 +151,13 @@ def test_rows_of_custom_operations_join_the_table_and_bad_ones_are_left_out_by_n
     assert target(manager=manager).table is table  # registered once a process
 
 
+def test_a_bad_operation_of_a_plugin_that_must_work_is_raised() -> None:
+    manager = Manager(operations=[replace(_double("demanded"), expression="$y")])
+    manager.demanded.add("test")
+    with pytest.raises(InvalidArgument, match="test_runtime::demanded"):
+        target(manager=manager)
+
+
 @pytest.mark.parametrize(
     "change",
     [

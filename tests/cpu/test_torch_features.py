@@ -196,6 +196,14 @@ def test_while_loop_and_data_dependent_python() -> None:
         agree(branches, x)
 
 
+def test_scans() -> None:
+    from torch._higher_order_ops.associative_scan import associative_scan
+    from torch._higher_order_ops.scan import scan
+
+    agree(lambda x: associative_scan(lambda a, b: a * b + 1, x.sin(), 0, combine_mode="generic") * 2, torch.randn(5, 3))
+    agree(lambda x: scan(lambda h, y: (h * 0.5 + y, (h + y).exp()), torch.zeros(3), x.sin()), torch.randn(5, 3))
+
+
 def test_a_data_dependent_size_inside_one_graph() -> None:
     def function(x: Tensor) -> Tensor:
         positive = x[x > 0]
@@ -515,6 +523,16 @@ def test_multi_head_attention_with_masks(mask: str, training: bool) -> None:
     agree(function, x)
     with torch.no_grad():
         agree(function, x)
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_flex_attention_with_a_score_function() -> None:
+    from torch.nn.attention.flex_attention import flex_attention
+
+    def causal(score: Tensor, batch: Tensor, head: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        return torch.where(q >= k, score * 0.5, -float("inf"))
+
+    agree(lambda q, k, v: flex_attention(q * 2, k, v, score_mod=causal) + 1, *torch.randn(3, 1, 2, 128, 16))
 
 
 def test_embeddings_their_padding_and_gradients() -> None:

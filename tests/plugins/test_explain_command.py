@@ -26,7 +26,8 @@ def test_explain(tmp_path: Path):
     file = tmp_path / "model.py"
     file.write_text(MODEL)
     command = [sys.executable, "-m", "tessiq_cli", "explain", str(file)]
-    done = subprocess.run([*command, "-o", 'emitter="reference"'], capture_output=True, text=True, check=False)
+    options = ["-o", 'emitter="reference"', "-o", 'rewrites=["contrib.squared-relu"]']
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "squared_relu" in done.stdout
     assert "reference" in done.stdout

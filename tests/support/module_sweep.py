@@ -4,7 +4,7 @@
 
 Each module runs two steps, in training and in evaluation: results, gradients of inputs and parameters, and the buffers
 afterwards (running statistics are written exactly once a step) are compared. Verdicts, lines and exit status are those
-of `support.operator_sweep`. About 8 minutes for the whole database on one core.
+of `support.operator_sweep`. About three minutes for the whole database on one idle core.
 """
 
 from __future__ import annotations

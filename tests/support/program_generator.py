@@ -67,22 +67,32 @@ class Program:
         return f"# seed {self.seed}\n{inputs}{self.source()}"
 
 
-def _factor(value: torch.Tensor) -> torch.Tensor:
-    step = 4 * torch.finfo(value.dtype).eps
+def _disturbances(value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """A factor near 1 and a summand near 0 for every element."""
+    plain = value.detach().to(torch.float64)
+    finite = plain[plain.isfinite()].abs()
+    largest = finite.max() if finite.numel() else 0.0
+    step = torch.finfo(value.dtype).eps
     with torch.random.fork_rng():
         torch.seed()
-        return (1 + step * (2 * torch.rand(value.shape, dtype=torch.float64) - 1)).to(value.dtype)
+        one, other = (2 * torch.rand(value.shape, dtype=torch.float64) - 1 for _ in range(2))
+    return (1 + 4 * step * one).to(value.dtype), (step * largest * other).to(value.dtype)
 
 
 def disturb(value: torch.Tensor) -> torch.Tensor:
-    """The value with every element off by some units of its last place, at random."""
-    return value * _factor(value) if value.is_floating_point() else value
+    """The value with every element off by some units of its own last place, and by one of the largest element's:
+    what cancels inside a sum or a gelu leaves the rounding of larger numbers behind."""
+    if not value.is_floating_point():
+        return value
+    factor, summand = _disturbances(value)
+    return value * factor + summand
 
 
 def disturb_(value: torch.Tensor) -> None:
     """The same, in place."""
     with torch.no_grad():
-        value.mul_(_factor(value))
+        factor, summand = _disturbances(value)
+        value.mul_(factor).add_(summand)
 
 
 def generate(seed: int, grad: bool = False, most: int = 12) -> Program | None:

@@ -134,9 +134,11 @@ def difference(got: Seen, expected: Seen, call: Call, route: Route) -> str:
             off = (one.to(torch.float64) - other.to(torch.float64)).abs()
             same = (one == other) | (one.isnan() & other.isnan())
             allowed = _spread(call, expected, route)[name]
-            if bool((same | (off <= allowed) | ~allowed.isfinite()).all()):
+            right = same | (off <= allowed) | ~allowed.isfinite()
+            if bool(right.all()):
                 continue
-        return f"{name}: {_first_difference(one, other)}"
+            return f"{name}: {_first_difference(one, other, ~right)}"
+        return f"{name}: {_first_difference(one, other, ~((one == other) | (one.isnan() & other.isnan())))}"
     return ""
 
 
@@ -154,9 +156,8 @@ def recorded_strides(call: Call, route: Route) -> dict[str, list[int]]:
     return {f"output {number}": steps_of(value) for number, value in enumerate(outputs) if value is not None}
 
 
-def _first_difference(one: torch.Tensor, other: torch.Tensor) -> str:
+def _first_difference(one: torch.Tensor, other: torch.Tensor, differs: torch.Tensor) -> str:
     one, other = one.clone(), other.clone()
-    differs = ~((one == other) | (one.isnan() & other.isnan()))
     place = tuple(int(index) for index in differs.nonzero()[0])
     return (
         f"at {place} {one[place].item()}, expected {other[place].item()} ({int(differs.sum())} of {one.numel()} differ)"

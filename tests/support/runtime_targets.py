@@ -43,6 +43,10 @@ class Manager:
         }
         self._plugins = plugins
         self.records = tuple(records)
+        self.demanded: set[str] = set()
+
+    def must_work(self, plugin: str) -> bool:
+        return plugin in self.demanded
 
     def _of(self, kind: str) -> tuple[Answer[Any], ...]:
         return tuple(Answer("test", value) for value in self._answers[kind])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from tessiq_core.decline import Decline
-from tessiq_core.host import DiskCache, cache_directory, find_compiler
+from tessiq_core.host import Compiler, DiskCache, cache_directory, find_compiler
+from tessiq_core.host.disk_cache import _checked
 
 
 def write(content: bytes):  # type: ignore[no-untyped-def]
@@ -108,3 +112,59 @@ def test_no_compiler_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     found = find_compiler()
     assert isinstance(found, Decline)
     assert "install one" in found.reason
+
+
+def test_a_cxx_that_is_no_program_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = tmp_path / "clang++"
+    compiler.write_text("#!/bin/sh\necho a compiler 1.0\n")
+    compiler.chmod(0o755)
+    monkeypatch.delenv("TESSIQ_CXX", raising=False)
+    monkeypatch.setenv("CXX", "ccache g++")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_compiler() == Compiler(str(compiler), "a compiler 1.0")
+
+
+def test_without_a_home_nothing_is_written_to_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("TESSIQ_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda user: {}[user])  # a user without a name, as containers have
+    _checked.cache_clear()
+    with pytest.warns(UserWarning, match="Could not determine home directory"):
+        used = cache_directory()
+    _checked.cache_clear()
+    assert used.is_dir()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_relative_directory_is_where_it_was_when_first_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TESSIQ_CACHE_DIR", f"kept-{tmp_path.name}")
+    first = cache_directory()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert cache_directory() == first == tmp_path / f"kept-{tmp_path.name}"
+
+
+def test_a_temporary_directory_goes_with_its_process(tmp_path: Path) -> None:
+    code = """
+import os, warnings
+from tessiq_core.host import cache_directory
+warnings.simplefilter("ignore")
+used = cache_directory()
+if os.fork() == 0:
+    raise SystemExit  # runs the exit functions it inherited
+os.wait()
+assert used.is_dir()
+print(used)
+"""
+    (tmp_path / "file").write_text("in the way")
+    environment = {**os.environ, "TESSIQ_CACHE_DIR": str(tmp_path / "file"), "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    used = Path(done.stdout.strip())
+    assert used.parent == tmp_path
+    assert not used.exists()

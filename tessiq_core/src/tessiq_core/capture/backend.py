@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from tessiq_core.errors import InvalidArgument, NotFound, TessiqError, Unsupported
+from tessiq_core.errors import External, InvalidArgument, NotFound, TessiqError, Unsupported
 from tessiq_core.runtime.imported import ImportedGraph, Kind
 
 log = logging.getLogger(__name__)
@@ -14,8 +14,8 @@ log = logging.getLogger(__name__)
 Boxed = Callable[[list[Any]], list[Any]]
 Compiler = Callable[..., Any]  # what AOTAutograd calls with a graph module and its example inputs
 
-REFUSALS = (InvalidArgument, Unsupported, NotFound)
-"""What a user asked for and cannot have. External and Internal errors are no refusals."""
+REFUSALS = (InvalidArgument, Unsupported, NotFound, External)
+"""What a user asked for and cannot have, and what a plugin or compiler on the user's machine failed at."""
 
 
 class ModuleCompiler(Protocol):
@@ -38,7 +38,7 @@ def tessiq(
     options, mode:  as given to torch.compile; see `tessiq_core.runtime.options`.
 
     An unknown option or mode, or a target that is not there, is raised by the compiled function when it first runs:
-    InvalidArgument, Unsupported or NotFound, as themselves. Registers nothing with PyTorch.
+    InvalidArgument, Unsupported or NotFound, as themselves; so is External. Registers nothing with PyTorch.
     """
     from tessiq_core.runtime import compile_graph
     from tessiq_core.runtime.options import parse_options

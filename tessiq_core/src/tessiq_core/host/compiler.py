@@ -34,9 +34,10 @@ class Compiler:
 
 
 def find_compiler() -> Compiler | Decline:
-    """The compiler named by TESSIQ_CXX or CXX, else the first of g++, clang++ and c++ on PATH.
+    """The compiler named by TESSIQ_CXX, else by CXX where that is one, else the first of g++, clang++ and c++ on PATH.
 
-    `TESSIQ_CXX=none` means there is none. The answer is remembered for the same values of these variables.
+    CXX is not tessiq's: a value that is no program (`ccache g++`) is passed over. `TESSIQ_CXX=none` means there is
+    none. The answer is remembered for the same values of these variables.
     """
     return _find(os.environ.get("TESSIQ_CXX", ""), os.environ.get("CXX", ""), os.environ.get("PATH", ""))
 
@@ -45,13 +46,12 @@ def find_compiler() -> Compiler | Decline:
 def _find(tessiq_cxx: str, cxx: str, path: str) -> Compiler | Decline:
     if tessiq_cxx == "none":
         return Decline("no-compiler", "TESSIQ_CXX=none says to use no C++ compiler")
-    for variable, named in (("TESSIQ_CXX", tessiq_cxx), ("CXX", cxx)):
-        if named:
-            found = shutil.which(named, path=path)
-            if found is None:
-                return Decline("no-compiler", f"{variable} names {named!r}, which is not on PATH")
-            return _probe(found)
-    for candidate in CANDIDATES:
+    if tessiq_cxx:
+        found = shutil.which(tessiq_cxx, path=path)
+        if found is None:
+            return Decline("no-compiler", f"TESSIQ_CXX names {tessiq_cxx!r}, which is not on PATH")
+        return _probe(found)
+    for candidate in (cxx, *CANDIDATES) if cxx else CANDIDATES:
         found = shutil.which(candidate, path=path)
         if found is not None:
             return _probe(found)

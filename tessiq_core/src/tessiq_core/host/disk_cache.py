@@ -7,10 +7,12 @@ each writes a temporary file and renames it into place; the bytes they write com
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import hashlib
 import os
+import shutil
 import stat
 import tempfile
 import warnings
@@ -22,7 +24,8 @@ def cache_directory() -> Path:
     """The directory for everything tessiq caches: TESSIQ_CACHE_DIR, else XDG_CACHE_HOME/tessiq, else ~/.cache/tessiq.
 
     It is created with mode 0700. One that others could write to, that another user owns, or that cannot be created is
-    not used, since a cached binary is code: a private temporary directory serves this process, with one warning.
+    not used, since a cached binary is code: a private temporary directory serves this process, with one warning. So it
+    is where no home directory is known, as for a user without a name in a container.
     """
     named = os.environ.get("TESSIQ_CACHE_DIR")
     if not named:
@@ -35,6 +38,7 @@ def _checked(named: str, process: int) -> Path:
     del process  # part of the key: a forked child makes its own temporary directory
     path = Path(named)
     try:
+        path = path.expanduser().absolute()
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = path.stat()
         if status.st_uid != os.getuid():
@@ -44,15 +48,21 @@ def _checked(named: str, process: int) -> Path:
         else:
             with tempfile.NamedTemporaryFile(dir=path):
                 return path
-    except OSError as error:
-        problem = str(error)
+    except (OSError, RuntimeError) as error:  # RuntimeError: no home directory to put in the place of ~
+        problem = str(error).rstrip(".")
     temporary = Path(tempfile.mkdtemp(prefix="tessiq-"))
+    atexit.register(_remove, temporary, os.getpid())
     warnings.warn(
         f"tessiq: the cache directory {path} is not used: {problem}. Compiled code is kept in {temporary} for this "
         "process only; TESSIQ_CACHE_DIR names another directory.",
         stacklevel=3,
     )
     return temporary
+
+
+def _remove(temporary: Path, owner: int) -> None:
+    if os.getpid() == owner:  # a forked child runs its parent's exit functions too
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 class DiskCache:

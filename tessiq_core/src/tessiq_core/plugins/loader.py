@@ -16,7 +16,7 @@ from tessiq_core.plugins import api, hookspecs
 from tessiq_core.plugins.isolation import Succeeded, attempt
 from tessiq_core.plugins.manager import PluginManager
 from tessiq_core.plugins.records import Conflict, PluginRecord, one_line, warn
-from tessiq_core.plugins.selection import ALLOW, DISABLE, Selection, distribution_of, normalized
+from tessiq_core.plugins.selection import DISABLE, Selection, distribution_of, normalized
 
 
 def load_plugins(
@@ -124,8 +124,8 @@ def _load(point: EntryPoint, record: PluginRecord, hooks: pluggy.PluginManager, 
         record = replace(record, status="broken", reason=one_line(error))
         if must_work:
             raise External(
-                f"tessiq: plugin {record.title} did not load: {record.reason}. Mend or uninstall it, or take it out "
-                f"of {ALLOW}"
+                f"tessiq: plugin {record.title} did not load: {record.reason}. Mend or uninstall it, or "
+                f"skip it with {DISABLE}={record.name}"
             ) from error
     warn(f"tessiq: plugin {record.title} is left out: {record.reason} ({DISABLE}={record.name} skips it)")
     return record

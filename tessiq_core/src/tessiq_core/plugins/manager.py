@@ -60,6 +60,10 @@ class PluginManager:
             asked = (self._hook_conflicts.get(hook, ()) for hook in HOOKS)
             return self._loading_conflicts + tuple(conflict for conflicts in asked for conflict in conflicts)
 
+    def must_work(self, plugin: str) -> bool:
+        """Whether a failure of this plugin is raised: it was asked for by name, or strict mode is on."""
+        return plugin in self._must_work
+
     def discoveries(self) -> tuple[Answer[Discovery], ...]:
         """What each target found, by plugin name, with its reason where it found nothing. Plugins that answer None,
         being no target, are left out."""
@@ -106,7 +110,7 @@ class PluginManager:
                 outcome = attempt(lambda operation=answer.value: _joined(operation, with_torch))  # type: ignore[misc]
                 if not isinstance(outcome, Failed):
                     rows.append(outcome.value)
-                elif answer.plugin in self._must_work:
+                elif self.must_work(answer.plugin):
                     raise outcome.error
                 elif answer.value.qualified_name not in self._disabled_operations:
                     self._disabled_operations.add(answer.value.qualified_name)
@@ -165,7 +169,7 @@ class PluginManager:
         self._records[index] = replace(
             record, status="broken", reason=f"{record.reason}; {reason}" if record.reason else reason
         )
-        if plugin in self._must_work:
+        if self.must_work(plugin):
             raise External(
                 f"tessiq: plugin {record.title}: {reason}. It was asked for by name or in strict mode"
             ) from error

@@ -103,7 +103,7 @@ def parse_options(options: Mapping[str, object] | None = None, mode: str | None 
         form = _FORMS.get(name)
         if form is None:
             raise InvalidArgument(
-                f"tessiq: there is no option {name!r}{_hint(name, OPTION_NAMES)}; "
+                f"tessiq: there is no option {name!r}{_hint(str(name), OPTION_NAMES)} "
                 f"the options are {', '.join(OPTION_NAMES)}"
             )
         if value is None:
@@ -113,7 +113,7 @@ def parse_options(options: Mapping[str, object] | None = None, mode: str | None 
             raise InvalidArgument(f"tessiq: option {name!r} takes {form.expected}, got {value!r}")
     if mode is not None and mode not in MODES:
         raise InvalidArgument(
-            f"tessiq: there is no mode {mode!r}{_hint(str(mode), MODES)}; the modes are {', '.join(MODES)}"
+            f"tessiq: there is no mode {mode!r}{_hint(str(mode), MODES)} the modes are {', '.join(MODES)}"
         )
     if read.get("residency"):
         raise Unsupported(
@@ -124,4 +124,4 @@ def parse_options(options: Mapping[str, object] | None = None, mode: str | None 
 
 def _hint(name: str, valid: tuple[str, ...]) -> str:
     close = difflib.get_close_matches(name, valid, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return f"; did you mean {close[0]!r}?" if close else ";"

@@ -102,8 +102,8 @@ _tables_lock = threading.Lock()
 def _table(manager: PluginManager) -> OperationTable:
     """The default table with the rows of the plugins' custom operations, which are registered with PyTorch.
 
-    An operation that is malformed, or collides with another, is left out with one warning that names it; the rest of
-    its plugin's operations stay.
+    An operation that is malformed, or collides with another, is left out with one warning that names it, or raised
+    where its plugin must work; the rest of the plugin's operations stay.
     """
     with _tables_lock:
         table = _tables.get(manager)
@@ -115,6 +115,8 @@ def _table(manager: PluginManager) -> OperationTable:
                     joined = table.with_rows([operation.row()])
                     operation.register()
                 except InvalidArgument as error:
+                    if manager.must_work(answer.plugin):
+                        raise
                     warn(f"tessiq: plugin {answer.plugin!r}: {operation.qualified_name} is left out: {error}")
                 else:
                     table = joined
