@@ -15,7 +15,8 @@ raises and aot_eager, PyTorch's own backend that compiles nothing, gets it right
     wrong    another value, dtype, shape, strides, or another written input
     raises   an exception eager does not raise
 
-Two samples an operator in four dtypes take about three minutes on one idle core; `tests/cpu/test_operator_sweep.py` runs a slice.
+Two samples an operator in four dtypes take about three minutes on one idle core; `tests/cpu/test_operator_sweep.py`
+runs a slice.
 """
 
 from __future__ import annotations
