@@ -144,6 +144,14 @@ kernel @static_softmax(d0 < 3, d1 < 100) {
   write %y[100*d0 + d1] : bf16 = y over d0, d1
   write %l[d0] : f32 = l over d0
 }
+kernel @odd_columns(d0 < s0, d1 < 501) {
+  x = read %x[501*d0 + d1] : f32
+  s = reduce sum(x) over d0 in f32 : f32
+  c = sub(x, s) in f32 : f32
+  q = reduce sum(c) over d0 in f32 : f32
+  write %q[d1] : f32 = q over d1
+  write %c[501*d0 + d1] : f32 = c over d0, d1
+}
 kernel @static_columns(d0 < 12, d1 < 1000) {
   x = read %x[1000*d0 + d1] : f16
   s = reduce sum(x) over d0 in f32 : f16
@@ -159,6 +167,8 @@ SMALL = [(0, 3), (3, 0), (1, 1), (5, 7), (17, 33)]
 
 def tried(name: str) -> list[dict[str, int]]:
     kernel = KERNELS[name]
+    if name == "odd_columns":
+        return [{"s0": 0}, {"s0": 40}, {"s0": 300}]
     if name.startswith("static"):
         return [{}]
     pairs = SMALL if len(kernel.domain) > 2 else PAIRS

@@ -14,7 +14,11 @@ from tessiq_core.ir.types import BOOL, ElementType
 from tessiq_cpuref.cpp.elements import accumulation, constant
 
 LANES = 64
-"""Lanes of a row; four vectors of the widest registers, so that additions need not wait for each other."""
+"""Lanes of a row; four vectors of the widest registers, so that additions need not wait for each other.
+
+Arrays of lanes start at multiples of 64 bytes, and those of columns have a multiple of LANES elements, so that every
+array inside `tq_cascade` does too: g++ 12 was seen to use aligned stores to one that had only its elements' alignment.
+"""
 
 CHUNK = 16
 """Elements a lane of a floating sum adds up before it starts again from 0."""
@@ -50,7 +54,7 @@ template <class Combine, int N, class T> static inline T tq_fold(T *lanes) {
   return lanes[0];
 }
 template <int N, class T> struct tq_cascade {                       // sums of 16, of 16 of those, and so on
-  T sums[6][N];
+  alignas(64) T sums[6][N];
   i64 count[6] = {};
   void put(const T *lanes, int width) {
     for (int level = 0;; ++level) {

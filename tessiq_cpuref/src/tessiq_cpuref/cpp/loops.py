@@ -36,8 +36,12 @@ from tessiq_core.ir.extent import Extent, add, call, product
 BLOCK = 2048
 """Elements of the innermost axis in one iteration; a multiple of every vector length."""
 
-TILE = 256
-"""Neighbouring columns that one iteration of a column reduction combines side by side."""
+TILE = 512
+"""Neighbouring columns that one iteration of a column reduction combines side by side.
+
+Narrower tiles leave more to run in parallel, and jump through memory in shorter stretches; measured over 4096 x 1024,
+512 was up to twice as fast as 256 where the result is written over all rows, and no slower elsewhere.
+"""
 
 NOMINAL_ROW = 128
 """What a symbolic innermost extent counts as where the grain is chosen; low, so that short rows do not get a thread."""

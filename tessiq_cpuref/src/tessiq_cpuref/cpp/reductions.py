@@ -46,7 +46,7 @@ class _Reductions:
     def declare(self, depth: int, reduces: Iterable[Reduce], cascading: bool) -> None:
         for stage in reduces:
             lanes, type_name = self.arrays[stage.name], accumulator(stage).name
-            self.body.line(depth, f"{type_name} {lanes}[{self.lanes}];")
+            self.body.line(depth, f"alignas(64) {type_name} {lanes}[{self.lanes}];")
             self.body.line(depth, f"tq_fill<{self.lanes}>({lanes}, {identity(stage)});")
             if cascading and cascades(stage):
                 self.body.line(depth, f"tq_cascade<{self.lanes}, {type_name}> {self.sums[stage.name]};")
@@ -126,7 +126,7 @@ class _Rows(_Reductions):
             if read.name not in self.levels.inner:
                 body.load(depth, read)
         for name, extent in self.stored.items():
-            body.line(depth, f"{memory_type(body.values[name][1])} {self.stores[name]}[{max(extent, 1)}];")
+            body.line(depth, f"alignas(64) {memory_type(body.values[name][1])} {self.stores[name]}[{max(extent, 1)}];")
         known: set[str] = set()
         for level in range(self.levels.count):
             for stage in self.levels.outer_maps(level):
@@ -216,7 +216,7 @@ class _Columns(_Reductions):
         assert nest.inner is not None
         self.inner = nest.inner
         columns = self.extent_of(self.inner)
-        self.lanes = TILE if columns is None else max(min(columns, TILE), 1)
+        self.lanes = TILE if columns is None else max(min(-(-columns // LANES) * LANES, TILE), LANES)
         self.width = "width"
         self.one_tile = columns is not None and columns <= TILE
         self.tiles = {
@@ -267,7 +267,7 @@ class _Columns(_Reductions):
         used = {write.stage for write in writes}
         used.update(name for stage in maps for name in stage.operands if isinstance(name, str))
         for stage in maps:
-            body.line(depth, f"{memory_type(stage.element)} {self.tiles[stage.name]}[{self.lanes}];")
+            body.line(depth, f"alignas(64) {memory_type(stage.element)} {self.tiles[stage.name]}[{self.lanes}];")
         self._open_lanes(depth)
         for name, part in self.levels.parts.items():
             if name in computed:
