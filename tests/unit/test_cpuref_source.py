@@ -81,7 +81,33 @@ def test_kernels_of_one_name_get_functions_of_two() -> None:
         (kernel_text("y = relu(x) in f32 : f32"), None),
         (kernel_text("y = relu(x) in f32 : f32", domain="d0 < ?"), "unknown-extent"),
         (kernel_text("y = relu(x) in f32 : f32", index="?*d0"), "unknown-extent"),
-        (kernel_text("y = reduce sum(x) over d0 in f32 : f32"), "reduce-stage"),
+        (kernel_text("y = reduce sum(x) over d0 in f32 : f32"), None),
+        (
+            kernel_text(
+                "r = reduce sum(x) over d1 in f32 : f32\n  c = reduce sum(x) over d0 in f32 : f32\n"
+                "  z = reduce sum(c) over d1 in f32 : f32\n  y = add(r, z) in f32 : f32",
+                domain="d0 < 4, d1 < 5",
+                index="5*d0 + d1",
+            ),
+            "reduce-axes",
+        ),
+        (
+            # The sum of x is the same at every d0, where b is not.
+            kernel_text(
+                "b = read %b[d0] : f32\n  s = reduce sum(x) over d1 in f32 : f32\n  y = add(b, s) in f32 : f32",
+                domain="d0 < 4, d1 < 5",
+                index="d1",
+            ),
+            "reduce-axes",
+        ),
+        (
+            # Three passes over columns would each compute the tanh.
+            "kernel @k(d0 < 4, d1 < 5) {\n  x = read %x[5*d0 + d1] : f32\n  t = tanh(x) in f32 : f32\n"
+            "  m = reduce sum(t) over d0 in f32 : f32\n  c = sub(t, m) in f32 : f32\n"
+            "  v = reduce max(c) over d0 in f32 : f32\n  y = add(c, v) in f32 : f32\n"
+            "  write %y[5*d0 + d1] : f32 = y over d0, d1\n}",
+            "recompute",
+        ),
         (kernel_text("y = neg(x) in f32 : f32", read="opaque(complex64)"), "element-type"),
         (kernel_text("y = frobnicate(x) in f32 : f32"), "no-row"),
         (kernel_text("y = mm(x, x) in f32 : f32"), "no-expression"),

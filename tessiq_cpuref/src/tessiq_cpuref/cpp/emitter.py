@@ -17,19 +17,21 @@ from tessiq_core.host import find_compiler
 from tessiq_core.ir.extent import Unknown, symbol
 from tessiq_core.ops.table import OperationTable
 from tessiq_cpuref.cpp import math
+from tessiq_cpuref.cpp.body import symbol_order
 from tessiq_cpuref.cpp.build import build, package_version
 from tessiq_cpuref.cpp.expressions import expression_problem, function_calls, row_of
 from tessiq_cpuref.cpp.flags import cpu_features, flags
-from tessiq_cpuref.cpp.loops import grain, iterations
+from tessiq_cpuref.cpp.levels import recompute_problem
+from tessiq_cpuref.cpp.loops import grain, iterations, reduce_problem
 from tessiq_cpuref.cpp.names import function_name
-from tessiq_cpuref.cpp.source import symbol_order, unit_text
+from tessiq_cpuref.cpp.source import unit_text
 
 UNIT_KERNELS = 40
 """Above this many kernels a call compiles two units side by side."""
 
 
 class CppEmitter:
-    """Plain header-free C++ for the host, compiled by the system's compiler. Map stages only."""
+    """Plain header-free C++ for the host, compiled by the system's compiler."""
 
     @property
     def name(self) -> str:
@@ -49,8 +51,9 @@ class CppEmitter:
         return found if isinstance(found, Decline) else None
 
     def accepts(self, kernel: KernelDescription, table: OperationTable) -> Decline | None:
-        """None for maps over known extents whose rows have an expression; `reduce-stage`, `element-type`,
-        `unknown-extent`, `no-row`, `no-expression`, `expression` or `function` otherwise."""
+        """None for known extents and rows that have an expression, where all reduces run over the same axes;
+        `reduce-axes`, `recompute`, `element-type`, `unknown-extent`, `no-row`, `no-expression`, `expression` or
+        `function` otherwise."""
         extents = [*kernel.domain, *(e for index in accesses(kernel) for e in (index.offset, *index.strides))]
         if any(isinstance(extent, Unknown) for extent in extents):
             return Decline("unknown-extent", f"kernel @{kernel.name} has an extent or stride nobody knows")
@@ -58,16 +61,14 @@ class CppEmitter:
             if read.element.is_opaque:
                 return Decline("element-type", f"%{read.value} has elements of {read.element}", read.name)
         for stage in kernel.stages:
-            if isinstance(stage, Reduce):
-                return Decline(
-                    "reduce-stage", f"stage {stage.name} is a reduce, and cpp generates maps only", stage.name
-                )
             if stage.element.is_opaque or stage.compute.is_opaque:
                 return Decline("element-type", f"stage {stage.name} has an opaque element type", stage.name)
-            problem = expression_problem(stage, table)
+            problem = expression_problem(stage, table) if isinstance(stage, Map) else None
             if problem is not None:
                 return problem
-        return None
+        if not any(isinstance(stage, Reduce) for stage in kernel.stages):
+            return None
+        return reduce_problem(arrange(kernel)) or recompute_problem(kernel, table)
 
     def source(self, kernels: Sequence[KernelDescription], table: OperationTable) -> str:
         """The translation unit of these kernels; ones that differ in names only appear once."""

@@ -23,8 +23,8 @@ OURS = frozenset(
     re.findall(
         r"\w+",
         """
-    i8 u8 i16 u16 i32 u32 i64 f16 bf16 f32 f64 buffers words begin end first last rest step block blocks linux unix
-    to_bits from_bits f16_to_f32 f32_to_f16 f16_of_bits bf16_of_bits
+    i8 u8 i16 u16 i32 u32 i64 f16 bf16 f32 f64 buffers words begin end first last rest step block blocks lane width rows
+    linux unix to_bits from_bits f16_to_f32 f32_to_f16 f16_of_bits bf16_of_bits
     """,
     )
 )
