@@ -1,9 +1,9 @@
 // tessiq_core._C: the one compiled module. Loading it registers nothing with PyTorch.
-#include <pybind11/pybind11.h>
+#include <torch/csrc/utils/pybind.h>
 
+#include "builder.h"
 #include "launch.h"
-
-namespace py = pybind11;
+#include "runner.h"
 
 namespace {
 
@@ -25,4 +25,6 @@ PYBIND11_MODULE(_C, module) {
   module.def("launch", &launch, py::arg("kernel"), py::arg("buffers"), py::arg("words"), py::arg("iterations"),
              py::arg("grain"),
              "Run the host kernel at an address over [0, iterations) on ATen's threads, without the GIL.");
+  tessiq::add_runner_type(module);
+  tessiq::add_builder(module);
 }
