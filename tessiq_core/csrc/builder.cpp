@@ -198,7 +198,8 @@ void PlanBuilder::end_segment(std::vector<std::int64_t> code,
 py::object PlanBuilder::runner(std::vector<std::int64_t> inputs,
                                const std::vector<std::pair<std::uint32_t, std::int64_t>>& symbols,
                                std::vector<std::int64_t> outputs, const py::list& literals, py::object methods,
-                               py::list base, std::uintptr_t observing, py::object recipe, py::object python) {
+                               py::list base, std::uintptr_t observing, py::object recipe, py::object interpreted,
+                               py::object python) {
   Plan& plan = parts_->plan;
   plan.inputs = std::move(inputs);
   for (const auto& [input, axis] : symbols) {
@@ -212,6 +213,7 @@ py::object PlanBuilder::runner(std::vector<std::int64_t> inputs,
   parts_->host = std::make_unique<PythonHost>(std::move(methods), std::move(base));
   parts_->observing = reinterpret_cast<const std::int64_t*>(observing);
   parts_->recipe = std::move(recipe);
+  parts_->interpreted = std::move(interpreted);
   parts_->python = std::move(python);
   return py::reinterpret_steal<py::object>(make_runner(std::move(parts_)));
 }
@@ -232,7 +234,7 @@ void add_builder(py::module_& module) {
       .def("end_segment", &PlanBuilder::end_segment)
       .def("runner", &PlanBuilder::runner, py::arg("inputs"), py::arg("symbols"), py::arg("outputs"),
            py::arg("literals"), py::arg("methods"), py::arg("base"), py::arg("observing"), py::arg("recipe"),
-           py::arg("python"));
+           py::arg("interpreted"), py::arg("python"));
 }
 
 }  // namespace tessiq

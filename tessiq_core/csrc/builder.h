@@ -39,7 +39,7 @@ class PlanBuilder {
   py::object runner(std::vector<std::int64_t> inputs,
                     const std::vector<std::pair<std::uint32_t, std::int64_t>>& symbols,
                     std::vector<std::int64_t> outputs, const py::list& literals, py::object methods, py::list base,
-                    std::uintptr_t observing, py::object recipe, py::object python);
+                    std::uintptr_t observing, py::object recipe, py::object interpreted, py::object python);
 
  private:
   template <typename T, typename... Arguments>

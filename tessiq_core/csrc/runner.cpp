@@ -19,6 +19,7 @@ struct RunnerObject {
   PyObject* weak_references;
   RunnerParts* parts;
   PyObject* recipe;
+  PyObject* interpreted;
   PyObject* python;
 };
 
@@ -107,6 +108,7 @@ void destroy(PyObject* self) {
   }
   delete runner->parts;
   Py_CLEAR(runner->recipe);
+  Py_CLEAR(runner->interpreted);
   Py_CLEAR(runner->python);
   PyTypeObject* const type = Py_TYPE(self);
   type->tp_free(self);
@@ -116,14 +118,17 @@ void destroy(PyObject* self) {
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(self_of(self)->recipe);
+  Py_VISIT(self_of(self)->interpreted);
   Py_VISIT(self_of(self)->python);
   return 0;
 }
 
-std::array<PyMemberDef, 5> members{{
+std::array<PyMemberDef, 6> members{{
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(RunnerObject, call), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(RunnerObject, weak_references), READONLY, nullptr},
     {"recipe", T_OBJECT_EX, offsetof(RunnerObject, recipe), READONLY, "The recipe it runs."},
+    {"interpreted", T_OBJECT_EX, offsetof(RunnerObject, interpreted), READONLY,
+     "Names of the nodes whose steps take the GIL, in the plan's order."},
     {"python", T_OBJECT_EX, offsetof(RunnerObject, python), READONLY, "The Python runner of the same recipe."},
     {nullptr, 0, 0, 0, nullptr},
 }};
@@ -192,6 +197,7 @@ PyObject* make_runner(std::unique_ptr<RunnerParts> parts) {
   RunnerObject* const runner = self_of(object);
   runner->call = &call;
   runner->recipe = parts->recipe.inc_ref().ptr();
+  runner->interpreted = parts->interpreted.inc_ref().ptr();
   runner->python = parts->python.inc_ref().ptr();
   runner->parts = parts.release();
   return object;

@@ -33,7 +33,8 @@ struct RunnerParts {
   std::unique_ptr<PythonHost> host;
   const std::int64_t* observing = nullptr;  // not 0 while somebody observes: then `python` runs
   py::object recipe;
-  py::object python;  // the Python runner of the same recipe
+  py::object interpreted;  // names of the nodes whose steps run in the interpreter
+  py::object python;       // the Python runner of the same recipe
 };
 
 // A new reference to a runner: `runner(args)` empties the list and returns the list of outputs.

@@ -69,7 +69,8 @@ def launch(
         kernel.launch.function(inputs, outputs, words)
         return
     if isinstance(kernel.launch, OperatorLaunch):
-        resolve(kernel.launch.op)(*(inputs[number] for number in kernel.launch.inputs), out=outputs[0])
+        with torch.no_grad():
+            resolve(kernel.launch.op)(*(inputs[number] for number in kernel.launch.inputs), out=outputs[0])
         return
     tensors = [*inputs, *outputs]
     buffers = (ctypes.c_void_p * len(tensors))(*(tensor.data_ptr() for tensor in tensors))

@@ -28,6 +28,9 @@ class NativeModule(Protocol):
     def launch(self, kernel: int, buffers: int, words: int, iterations: int, grain: int) -> None:
         """Run the host kernel at address `kernel` over [0, iterations) on ATen's threads, without the GIL."""
 
+    def evaluate(self, code: list[int], symbols: list[int]) -> list[int]:
+        """The table of sizes the program `code` makes of its symbols' values (`csrc/sizes.h`)."""
+
     def PlanBuilder(self, slots: int, device: Any) -> Any:
         """Collects the steps of a plan with that many slots on a torch device; `csrc/builder.h` has its methods."""
 

@@ -1,7 +1,8 @@
-"""The C++ runner: the same plan, handed to `_C` step by step. What needs the interpreter runs as the Python runner's step.
+"""The C++ runner: the same plan, handed to `_C` step by step.
 
 Views, kernels of host addresses, operators with a schema and integer arithmetic on sizes run without the GIL. Other
-steps (Python kernels, higher-order operators, Python functions, arguments C++ does not pass) take it one at a time.
+steps (Python kernels, higher-order operators, Python functions, arguments C++ does not pass) take it one at a time,
+and run as the Python runner's steps.
 """
 
 from __future__ import annotations
@@ -27,11 +28,10 @@ from tessiq_core.runtime.liveness import slots_read, slots_written
 from tessiq_core.runtime.observer import flag_address
 from tessiq_core.runtime.operators import resolve
 from tessiq_core.runtime.plan import CallStep, KernelStep, SlotRef, Step, Template, TransferStep, ViewStep
-from tessiq_core.runtime.recipe import Recipe
 from tessiq_core.runtime.runner import Runner, Segment, segments_of
 from tessiq_core.runtime.size_code import SizeTable
 from tessiq_core.runtime.sizes import Sizes
-from tessiq_core.runtime.steps import Execute, Rule
+from tessiq_core.runtime.steps import Execute
 
 # In the order of `NumberStep::Function` in csrc/steps.h.
 _NUMBER_FUNCTIONS = (
@@ -55,7 +55,8 @@ def native_runner(python: Runner, native: NativeModule) -> Any | Decline:
     """The C++ runner of the recipe `python` runs, or why its plan needs the Python runner.
 
     It is called as the Python runner is, has the same results and effects, and hands calls to that one while an
-    observer is installed. `recipe` and `python` are its attributes.
+    observer is installed. Its attributes: `recipe`, `python`, and `interpreted`, the names of the nodes whose steps
+    take the GIL.
     """
     plan = python.recipe.plan
     if any(isinstance(step, TransferStep) for step in plan.steps):
@@ -122,6 +123,7 @@ class _Builder:
             base=self.python.slots,
             observing=flag_address(),
             recipe=recipe,
+            interpreted=tuple(plan.steps[index].node for steps in self.methods.steps for index in steps),
             python=self.python,
         )
 
