@@ -55,6 +55,7 @@ void run_released(const Plan& plan, Frame& frame, std::vector<std::int64_t> symb
   // Below autograd, and below the key that counts versions and tracks views: AOTAutograd does both for the whole graph.
   const at::AutoDispatchBelowADInplaceOrView below;
   const c10::AutoGradMode no_grad(false);
+  frame.stack.reserve(16);
   plan.run(frame, std::move(symbols));
 }
 
@@ -83,7 +84,7 @@ PyObject* call(PyObject* self, PyObject* const* arguments, std::size_t flags, Py
   std::vector<std::int64_t> symbols;
   if (*parts.observing != 0 || args == nullptr || !PyList_CheckExact(args) ||
       PyList_GET_SIZE(args) != static_cast<Py_ssize_t>(plan.inputs.size()) || !read_symbols(plan, args, symbols)) {
-    return PyObject_Vectorcall(parts.python.ptr(), arguments, flags, keywords);
+    return PyObject_Vectorcall(self_of(self)->python, arguments, flags, keywords);
   }
   Frame frame{plan.slots, {}, nullptr, nullptr, *parts.host};
   for (std::size_t number = 0; number < plan.inputs.size(); ++number) {
@@ -196,9 +197,9 @@ PyObject* make_runner(std::unique_ptr<RunnerParts> parts) {
   }
   RunnerObject* const runner = self_of(object);
   runner->call = &call;
-  runner->recipe = parts->recipe.inc_ref().ptr();
-  runner->interpreted = parts->interpreted.inc_ref().ptr();
-  runner->python = parts->python.inc_ref().ptr();
+  runner->recipe = parts->recipe.release().ptr();
+  runner->interpreted = parts->interpreted.release().ptr();
+  runner->python = parts->python.release().ptr();
   runner->parts = parts.release();
   return object;
 }

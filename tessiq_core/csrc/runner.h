@@ -25,7 +25,7 @@ class PythonHost final : public Host {
   py::list base_;
 };
 
-// Everything a runner has. Made and destroyed with the GIL.
+// Everything a runner has. Made and destroyed with the GIL. The runner itself takes the last three over.
 struct RunnerParts {
   Plan plan;
   std::vector<std::int64_t> outputs;  // slot, or -1
