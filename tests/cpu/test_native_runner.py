@@ -7,6 +7,7 @@ import os
 import resource
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -332,3 +333,46 @@ def test_overhead_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
     with capsys.disabled():
         print(f"\nan empty call: C++ {spent(run):.2f} µs, Python {spent(run.python):.2f} µs")
+
+
+def test_a_number_does_not_promote_a_tensor_without_axes() -> None:
+    run = runner(
+        """
+        graph @main(%x: i8[], %y: f16[], %n: int, %f: float) {
+          %a = aten.mul.Tensor(%x) {1 = 2} : i8[]
+          %b = aten.mul.Tensor(%x, %n) : i8[]
+          %c = aten.add.Tensor(%y) {1 = 1.5} : f16[]
+          %d = aten.add.Tensor(%y, %f) : f16[]
+          %e = aten.mul.Tensor(%x, %f) : f32[]
+          return %a, %b, %c, %d, %e
+        }
+        """,
+        manager=no_emitter(),
+    )
+    assert run.interpreted == ()
+    x, y = torch.tensor(3, dtype=torch.int8), torch.tensor(0.5, dtype=torch.float16)
+    wanted = [x * 2, x * 4, y + 1.5, y + 2.5, x * 2.5]
+    outputs = run([x, y, 4, 2.5])
+    assert [value.dtype for value in outputs] == [value.dtype for value in wanted]
+    assert outputs == wanted
+    assert described(run.python([x, y, 4, 2.5])) == described(outputs)
+
+
+def test_it_is_freed_and_so_is_what_it_holds() -> None:
+    kept = torch.ones(3)
+    run = runner(
+        """
+        graph @main(%x: f32[3]) {
+          %k = tessiq.constant() {0 = "k", content = "sha256:00"} : f32[3]
+          %a = aten.add.Tensor(%x, %k) : f32[3]
+          return %a
+        }
+        """,
+        constants={"k": kept},
+        manager=no_emitter(),
+    )
+    assert torch.equal(run([torch.ones(3)])[0], torch.full((3,), 2.0))
+    gone = [weakref.ref(run), weakref.ref(kept), weakref.ref(run.python)]
+    del run, kept
+    gc.collect()
+    assert [ref() for ref in gone] == [None, None, None]
