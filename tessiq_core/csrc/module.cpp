@@ -1,9 +1,11 @@
 // tessiq_core._C: the one compiled module. Loading it registers nothing with PyTorch.
-#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
 
+#include "builder.h"
 #include "launch.h"
-
-namespace py = pybind11;
+#include "runner.h"
+#include "sizes.h"
 
 namespace {
 
@@ -25,4 +27,8 @@ PYBIND11_MODULE(_C, module) {
   module.def("launch", &launch, py::arg("kernel"), py::arg("buffers"), py::arg("words"), py::arg("iterations"),
              py::arg("grain"),
              "Run the host kernel at an address over [0, iterations) on ATen's threads, without the GIL.");
+  module.def("evaluate", &tessiq::evaluate, py::arg("code"), py::arg("symbols"),
+             "The table of sizes a program makes of its symbols' values; raises RuntimeError for one without a value.");
+  tessiq::add_runner_type(module);
+  tessiq::add_builder(module);
 }

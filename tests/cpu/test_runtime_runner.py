@@ -15,12 +15,23 @@ import torch
 from support.runtime_targets import Manager, no_emitter, runner
 from tessiq_core.codegen.description import KernelDescription
 from tessiq_core.codegen.interfaces import Kernel, KernelOperands, PythonLaunch
+from tessiq_core.decline import Decline
 from tessiq_core.errors import InvalidArgument, NotFound
+from tessiq_core.native import load
 from tessiq_core.ops.table import OperationTable
 from tessiq_core.runtime.imported import OutputSpec
 from tessiq_core.runtime.layouts import Layout, with_layout
 from tessiq_core.runtime.observer import ObserverCounters, observing
 from tessiq_cpuref.reference import ReferenceEmitter
+
+
+@pytest.fixture(params=["python", "cpp"], autouse=True)
+def _kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test, for each runner."""
+    if request.param == "cpp" and isinstance(load(), Decline):
+        pytest.skip("no compiled module")
+    monkeypatch.setenv("TESSIQ_RUNNER", request.param)
+
 
 ADD_T = """
 graph @main(%x: f32[2, 3], %y: f32[3, 2]) {

@@ -13,6 +13,7 @@ from tessiq_core.codegen import (
     KernelDescription,
     KernelOperand,
     KernelOperands,
+    OperatorLaunch,
     PythonLaunch,
     parse_kernel,
 )
@@ -21,6 +22,7 @@ from tessiq_core.ir.extent import UNKNOWN, evaluate
 from tessiq_core.ir.types import ElementType, TensorType
 from tessiq_core.ops.table import OperationTable, default_table
 from tessiq_core.runtime.element_map import dtype_of
+from tessiq_core.runtime.operators import resolve
 
 torch.set_num_threads(1)
 
@@ -65,6 +67,10 @@ def launch(
     words = [evaluate(word, sizes or {}) for word in kernel.words]
     if isinstance(kernel.launch, PythonLaunch):
         kernel.launch.function(inputs, outputs, words)
+        return
+    if isinstance(kernel.launch, OperatorLaunch):
+        with torch.no_grad():
+            resolve(kernel.launch.op)(*(inputs[number] for number in kernel.launch.inputs), out=outputs[0])
         return
     tensors = [*inputs, *outputs]
     buffers = (ctypes.c_void_p * len(tensors))(*(tensor.data_ptr() for tensor in tensors))

@@ -14,7 +14,7 @@ from tessiq_core.runtime.imported import ImportedGraph, OutputSpec
 from tessiq_core.runtime.options import parse_options
 from tessiq_core.runtime.recipe import Recipe
 from tessiq_core.runtime.report import Listener
-from tessiq_core.runtime.runner import Runner
+from tessiq_core.runtime.runners import AnyRunner, make_runner
 from tessiq_core.runtime.target import Target, select_target
 from tessiq_cpuref.reference import ReferenceEmitter
 
@@ -105,9 +105,9 @@ def recipe(
     return build_recipe(graph, target(options, manager), parse_options(options), listener)
 
 
-def runner(text: str, options: Mapping[str, object] | None = None, **more: Any) -> Runner:
-    """A runner of a graph written by hand; arguments as of `recipe`."""
-    return Runner(recipe(text, options, **more))
+def runner(text: str, options: Mapping[str, object] | None = None, **more: Any) -> AnyRunner:
+    """The runner, of the kind TESSIQ_RUNNER says, of a graph written by hand; arguments as of `recipe`."""
+    return make_runner(recipe(text, options, **more))[0]
 
 
 def no_emitter() -> Manager:

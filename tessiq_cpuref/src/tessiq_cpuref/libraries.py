@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from tessiq_core.codegen.interfaces import Kernel, KernelOperand, PythonLaunch
+from tessiq_core.codegen.interfaces import Kernel, KernelOperand, OperatorLaunch
 from tessiq_core.codegen.layout import never_overlaps
 from tessiq_core.decline import Decline
 from tessiq_core.errors import Internal
@@ -14,9 +11,6 @@ from tessiq_core.ir.graph import Node, Value
 from tessiq_core.ir.types import TensorType
 from tessiq_core.ops.arguments import BoundCall, bind
 from tessiq_core.ops.table import OperationTable
-
-if TYPE_CHECKING:
-    import torch
 
 ROWS = ("mm", "bmm", "addmm", "baddbmm")
 """Rows it runs: those whose `out=` overload writes an output of any strides in place and allocates nothing for it."""
@@ -56,16 +50,8 @@ class AtenOut:
         if isinstance(bound, Decline) or _problem(bound) is not None:
             raise Internal(f"tessiq: library 'aten-out' was asked to build {node.op} %{node.name}, which it declines")
         values = list(dict.fromkeys(node.operands))
-        positions = [values.index(operand) for operand in _operands(bound)]
+        positions = tuple(values.index(operand) for operand in _operands(bound))
         result = node.results[0]
-        import torch
-
-        operator = getattr(torch.ops.aten, bound.row.name).out
-
-        def launch(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor], words: Sequence[int]) -> None:
-            with torch.no_grad():
-                operator(*(inputs[position] for position in positions), out=outputs[0])
-
         return Kernel(
             name=node.name,
             origin=self.name,
@@ -73,7 +59,7 @@ class AtenOut:
             inputs=tuple(KernelOperand(value.name, _type(value)) for value in values),
             outputs=(KernelOperand(result.name, _type(result)),),
             words=(),
-            launch=PythonLaunch(launch),
+            launch=OperatorLaunch(f"aten.{bound.row.name}.out", positions),
             capturable=False,
         )
 

@@ -28,6 +28,7 @@ from tessiq_core.codegen.interfaces import (
     KernelOperands,
     Launch,
     LibraryBinding,
+    OperatorLaunch,
     PythonLaunch,
 )
 from tessiq_core.codegen.lower import Lowered, lower
@@ -51,6 +52,7 @@ __all__ = [
     "Lowered",
     "Map",
     "Operand",
+    "OperatorLaunch",
     "PythonLaunch",
     "Read",
     "Reduce",

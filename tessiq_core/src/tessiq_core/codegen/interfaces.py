@@ -42,7 +42,18 @@ class PythonLaunch:
     function: Callable[[Sequence[Any], Sequence[Any], Sequence[int]], None]
 
 
-Launch: TypeAlias = AddressLaunch | PythonLaunch
+@dataclass(frozen=True)
+class OperatorLaunch:
+    """A whole operator of PyTorch that writes its one output in place and allocates nothing for it: `aten.mm.out`.
+
+    `inputs` are the numbers of the kernel's inputs in the order the operator takes them; the output is passed as `out`.
+    """
+
+    op: str
+    inputs: tuple[int, ...]
+
+
+Launch: TypeAlias = AddressLaunch | PythonLaunch | OperatorLaunch
 
 
 @dataclass(frozen=True)

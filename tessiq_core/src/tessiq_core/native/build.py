@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from tessiq_core.decline import Decline
 from tessiq_core.errors import External
@@ -27,6 +27,12 @@ class NativeModule(Protocol):
 
     def launch(self, kernel: int, buffers: int, words: int, iterations: int, grain: int) -> None:
         """Run the host kernel at address `kernel` over [0, iterations) on ATen's threads, without the GIL."""
+
+    def evaluate(self, code: list[int], symbols: list[int]) -> list[int]:
+        """The table of sizes the program `code` makes of its symbols' values (`csrc/sizes.h`)."""
+
+    def PlanBuilder(self, slots: int, device: Any) -> Any:
+        """Collects the steps of a plan with that many slots on a torch device; `csrc/builder.h` has its methods."""
 
 
 def sources() -> Path:
@@ -96,16 +102,18 @@ def _build(compiler: Compiler, output: Path) -> None:
     root = Path(torch.__file__).resolve().parent
     started = time.monotonic()
     print(f"tessiq: building its compiled module for torch {torch.__version__} (once) …", file=sys.stderr, flush=True)
-    include = [f"-isystem{path}" for path in (root / "include", sysconfig.get_paths()["include"])]
+    headers = (root / "include", root / "include/torch/csrc/api/include", sysconfig.get_paths()["include"])
+    include = [f"-isystem{path}" for path in headers]
     abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"
     with tempfile.TemporaryDirectory(prefix="tessiq-native-") as folder:
-        objects: list[str] = []
-        for file in sorted(sources().glob("*.cpp")):
-            objects.append(str(Path(folder) / f"{file.stem}.o"))
-            compiler.run([*FLAGS, abi, *include, "-c", str(file), "-o", objects[-1]], f"tessiq_core._C ({file.name})")
+        # One translation unit: torch's headers, which are nearly all the work, are then read once.
+        unit = Path(folder) / "module.cpp"
+        unit.write_text("".join(f'#include "{file}"\n' for file in sorted(sources().glob("*.cpp"))))
+        objects = [str(Path(folder) / "module.o")]
+        compiler.run([*FLAGS, abi, *include, "-c", str(unit), "-o", objects[0]], "tessiq_core._C")
         # Linked without -fopenmp: the OpenMP runtime must be the one torch has loaded, whatever its file is called.
         # at::parallel_for is a template over it, and a second runtime would bring a second pool of threads.
-        libraries = [f"-L{root / 'lib'}", "-ltorch_cpu", "-lc10"]
+        libraries = [f"-L{root / 'lib'}", "-ltorch_python", "-ltorch_cpu", "-lc10"]
         compiler.run(["-shared", *objects, "-o", str(output), *libraries], "tessiq_core._C")
     print(f"tessiq: built in {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
 

@@ -34,7 +34,7 @@ class Arguments:
         self, operator: Callable[..., Any], arguments: tuple[Template, ...], keywords: tuple[tuple[str, Template], ...]
     ) -> Invoke:
         """A function of the slots that makes the call and returns what it returns."""
-        if any(_is_mixed(value) for value in (*arguments, *(value for _, value in keywords))):
+        if any(is_mixed(value) for value in (*arguments, *(value for _, value in keywords))):
             return self._invoke_mixed(operator, arguments, keywords)
         take = taker([self._slot(value) for value in arguments])
         if not keywords:
@@ -86,16 +86,16 @@ class Arguments:
     def _builder(self, value: Template) -> Invoke:
         if isinstance(value, SlotRef):
             return itemgetter(value.slot)
-        if isinstance(value, tuple) and _is_mixed(value):
+        if isinstance(value, tuple) and is_mixed(value):
             items = [self._builder(item) for item in value]
             return lambda slots: [item(slots) for item in items]
         constant = self.constant(value)
         return lambda slots: constant
 
 
-def _is_mixed(value: Template) -> bool:
+def is_mixed(value: Template) -> bool:
     """Whether the template is a list that holds a slot somewhere."""
-    return isinstance(value, tuple) and any(isinstance(item, SlotRef) or _is_mixed(item) for item in value)
+    return isinstance(value, tuple) and any(isinstance(item, SlotRef) or is_mixed(item) for item in value)
 
 
 def taker(slots: Sequence[int]) -> Callable[[Slots], tuple[Any, ...]]:

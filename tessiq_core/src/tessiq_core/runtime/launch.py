@@ -1,4 +1,4 @@
-"""Launching kernels from Python: addresses through ctypes or the compiled module, Python functions directly."""
+"""Launching kernels from Python: addresses through ctypes or the compiled module, operators and functions directly."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 import torch
 
-from tessiq_core.codegen.interfaces import AddressLaunch, Kernel
+from tessiq_core.codegen.interfaces import AddressLaunch, Kernel, OperatorLaunch
 from tessiq_core.decline import Decline
 from tessiq_core.native import NativeModule, load
+from tessiq_core.runtime.operators import resolve
 from tessiq_core.runtime.sizes import Sizes
 
 log = logging.getLogger(__name__)
@@ -40,6 +41,8 @@ def launcher(kernel: Kernel, sizes: Sizes, device: torch.device) -> Launcher:
     if isinstance(launch, AddressLaunch):
         buffers = len(kernel.inputs) + len(kernel.outputs) + bool(scratch)
         run = _address_launcher(launch, words, sizes.one(launch.iterations), buffers)
+    elif isinstance(launch, OperatorLaunch):
+        run = _operator_launcher(launch)
     else:
         function = launch.function
 
@@ -53,6 +56,16 @@ def launcher(kernel: Kernel, sizes: Sizes, device: torch.device) -> Launcher:
         run(inputs, (*outputs, torch.empty(scratch, dtype=torch.uint8, device=device)))
 
     return run_with_scratch
+
+
+def _operator_launcher(launch: OperatorLaunch) -> Launcher:
+    operator, take = resolve(launch.op), launch.inputs
+
+    def run(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
+        with torch.no_grad():
+            operator(*[inputs[number] for number in take], out=outputs[0])
+
+    return run
 
 
 def _address_launcher(launch: AddressLaunch, words: tuple[int, ...], iterations: int, buffers: int) -> Launcher:

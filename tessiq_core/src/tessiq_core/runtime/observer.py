@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,6 +70,7 @@ def step_kind(step: Step) -> str:
 
 
 _installed: tuple[Observer, ...] = ()
+_observing = ctypes.c_int64(0)
 
 
 def installed() -> tuple[Observer, ...]:
@@ -76,12 +78,22 @@ def installed() -> tuple[Observer, ...]:
     return _installed
 
 
+def flag_address() -> int:
+    """The address of a 64-bit integer that is not 0 while observers are installed, for runners that are not Python."""
+    return ctypes.addressof(_observing)
+
+
+def _install(observers: tuple[Observer, ...]) -> None:
+    global _installed
+    _installed = observers
+    _observing.value = len(observers)
+
+
 @contextmanager
 def observing(observer: Observer) -> Iterator[Observer]:
     """Install `observer` for the block, in every thread: a backward pass may run on another than its forward did."""
-    global _installed
-    _installed = (*_installed, observer)
+    _install((*_installed, observer))
     try:
         yield observer
     finally:
-        _installed = tuple(o for o in _installed if o is not observer)
+        _install(tuple(o for o in _installed if o is not observer))

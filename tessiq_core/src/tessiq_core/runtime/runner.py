@@ -27,7 +27,7 @@ BOUND_SIZES = 64
 
 
 @dataclass
-class _Segment:
+class Segment:
     """Steps that need the same symbols: [start, stop), and what is known after them."""
 
     start: int
@@ -39,11 +39,13 @@ class _Segment:
 
 
 class Runner:
-    """Runs a recipe: `runner(args)` takes a list, empties it, and returns the list of outputs.
+    """Runs a recipe in Python: `runner(args)` takes a list, empties it, and returns the list of outputs.
 
     Inputs stand as the graph's parameters do: tensors, and Python numbers for symbolic sizes. Outputs have exactly
     the recorded sizes and strides. Operators are looked up when the runner is made; what depends on sizes is worked
     out once for each set of sizes. Thread-safe. It holds the recipe and nothing of the graph it came from.
+
+    binder: makes its steps. slots: what a call starts with: constants, and behind the plan's slots the binder's.
 
     A call raises InvalidArgument, naming the operand, when memory a kernel would read has another element type or
     shape than the plan says; an exception of an operator passes through as it is.
@@ -54,22 +56,22 @@ class Runner:
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         plan = recipe.plan
-        self._binder = StepBinder(plan, recipe.kernels, dict(recipe.constants), torch.device(recipe.home))
+        self.binder = StepBinder(plan, recipe.kernels, dict(recipe.constants), torch.device(recipe.home))
         self._loads = [(number, slot) for number, slot in enumerate(plan.inputs) if slot is not None]
         self._arity = len(plan.inputs)
-        self._slots: Slots = [*(None for _ in plan.slots), *self._binder.arguments.pool]
+        self.slots: Slots = [*(None for _ in plan.slots), *self.binder.arguments.pool]
         for slot, name in plan.constants:
-            self._slots[slot] = recipe.constants[name]
+            self.slots[slot] = recipe.constants[name]
         self._outputs: list[Any] = [None] * len(plan.outputs)
         for position, number in plan.literals:
             self._outputs[position] = number
         self._gather = [(position, slot) for position, slot in enumerate(plan.outputs) if slot is not None]
-        self._segments = _segments(recipe)
+        self._segments = segments_of(recipe)
 
     def __call__(self, args: list[Any]) -> list[Any]:
         if len(args) != self._arity:
             raise InvalidArgument(f"tessiq: the compiled graph takes {self._arity} inputs, got {len(args)}")
-        slots = self._slots.copy()
+        slots = self.slots.copy()
         for number, slot in self._loads:
             slots[slot] = args[number]
         values = tuple(
@@ -122,44 +124,44 @@ class Runner:
             observer.on_transfer(step, slots[step.result].numel() * slots[step.result].element_size())
         observer.on_step(step, seconds)
 
-    def _bind(self, segment: _Segment, values: tuple[int, ...]) -> list[Entry]:
+    def _bind(self, segment: Segment, values: tuple[int, ...]) -> list[Entry]:
         """The segment's steps for these values of its symbols."""
         sizes = Sizes(dict(zip(segment.names, values, strict=True)))
         steps = self.recipe.plan.steps
         entries: list[Entry] = []
         if segment.start == 0:
-            check = self._binder.check_inputs(sizes)
+            check = self.binder.check_inputs(sizes)
             if check is not None:
                 entries.append((check, (), None))
         else:
-            entries.append((self._binder.settle_results(segment.start - 1, sizes), (), None))
+            entries.append((self.binder.settle_results(segment.start - 1, sizes), (), None))
         for index in range(segment.start, segment.stop):
             release = steps[index].release
             if segment.late and index == segment.stop - 1:
                 release = ()  # its results are still read for the late symbols
-            entries.append((self._binder.bind(index, sizes), release, steps[index]))
+            entries.append((self.binder.bind(index, sizes), release, steps[index]))
         if len(segment.bound) >= BOUND_SIZES:
             segment.bound.pop(next(iter(segment.bound)), None)
         segment.bound[values] = entries
         return entries
 
 
-def _segments(recipe: Recipe) -> list[_Segment]:
+def segments_of(recipe: Recipe) -> list[Segment]:
     """The plan cut after every step that tells late symbols; mostly there is none, and one segment."""
     plan = recipe.plan
     names = tuple(binding.name for binding in plan.symbols)
-    segments: list[_Segment] = []
+    segments: list[Segment] = []
     start = 0
     for stop in sorted({definition.step + 1 for definition in plan.late}):
         late = tuple(definition for definition in plan.late if definition.step == stop - 1)
-        segments.append(_Segment(start, stop, names, late, plan.steps[stop - 1].release))
+        segments.append(Segment(start, stop, names, late, plan.steps[stop - 1].release))
         names += tuple(definition.name for definition in late)
         start = stop
-    segments.append(_Segment(start, len(plan.steps), names))
+    segments.append(Segment(start, len(plan.steps), names))
     return segments
 
 
-def _read(segment: _Segment, slots: Slots) -> tuple[int, ...]:
+def _read(segment: Segment, slots: Slots) -> tuple[int, ...]:
     """The values of the symbols the segment's last step told; what it released is released now."""
     values = tuple(
         slots[late.slot] if late.axis is None else slots[late.slot].shape[late.axis] for late in segment.late

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +20,18 @@ from tessiq_core.runtime.sizes import Sizes
 
 Execute = Callable[[Slots], None]
 Settle = Callable[[Any], Any]
+
+
+class Rule(enum.IntEnum):
+    """What is done to a result so that it has the layout its readers were promised. Numbered as in `csrc/steps.h`."""
+
+    NONE = 0
+    RESTRIDE = 1
+    """What only PyTorch reads: other strides are copied; what has another shape or type goes on as it is."""
+    RECORD = 2
+    """What is read as memory: the recorded element type and layout, or an error."""
+    REQUIRE = 3
+    """Memory an operator wrote to, which a copy would not be: an error where it differs."""
 
 
 class StepBinder:
@@ -117,21 +130,35 @@ class StepBinder:
             return _call_one(invoke, slot, settle)
         return _call_dense(invoke, slot, Layout.of(expected, sizes), settle, slot in self._raw)
 
-    def _settle_call(self, index: int, step: CallStep, number: int, sizes: Sizes) -> Settle | None:
+    def rule(self, index: int, number: int) -> tuple[Rule, TensorType | None]:
+        """What result `number` of call step `index` needs, and the type it needs it for."""
+        step = self.plan.steps[index]
+        assert isinstance(step, CallStep)
         slot, expected = step.results[number], step.expected[number]
         if slot is None:
-            return None
-        who = f"result %{self.plan.slots[slot].name} of {step.op}"
+            return Rule.NONE, None
         if expected is not None:
-            return self._settle(slot, expected, who, sizes)
+            return self.settling(slot), expected
         kind = self.plan.slots[slot].type
         if slot in self._raw and isinstance(kind, TensorType) and index not in self._late:
-            return _required(Layout.of(kind, sizes), who)
-        return None
+            return Rule.REQUIRE, kind
+        return Rule.NONE, None
+
+    def settling(self, slot: int) -> Rule:
+        """The rule for a value in this slot that may be copied."""
+        return Rule.RECORD if slot in self._raw else Rule.RESTRIDE
+
+    def _settle_call(self, index: int, step: CallStep, number: int, sizes: Sizes) -> Settle | None:
+        rule, kind = self.rule(index, number)
+        slot = step.results[number]
+        if kind is None or slot is None:
+            return None
+        who = f"result %{self.plan.slots[slot].name} of {step.op}"
+        return _required(Layout.of(kind, sizes), who) if rule is Rule.REQUIRE else self._settle(slot, kind, who, sizes)
 
     def _settle(self, slot: int, kind: TensorType, who: str, sizes: Sizes) -> Settle:
         layout = Layout.of(kind, sizes)
-        if slot in self._raw:
+        if self.settling(slot) is Rule.RECORD:
             return lambda value: value if layout.matches(value) else _as_recorded(value, layout, who)
         return lambda value: value if value.stride() == layout.strides else _restrided(value, layout)
 
