@@ -177,7 +177,10 @@ def _spread(call: Call, expected: Seen, route: Route) -> dict[str, torch.Tensor]
         if value is not None and name not in most:
             most[name] = torch.zeros(value.shape, dtype=torch.float64)
     for _ in range(4):
-        seen = observe(disturbed, call[0], call[1], route)
+        try:
+            seen = observe(disturbed, call[0], call[1], route)
+        except RuntimeError:
+            break  # disturbing a value that is then written in place can make autograd refuse the program
         for name in most:
             value, plain = seen.tensors[name], expected.tensors[name]
             if value is not None and plain is not None:
