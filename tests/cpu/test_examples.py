@@ -5,6 +5,8 @@ ATen is always right, so a right result alone proves nothing: the table does. A 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 
@@ -13,6 +15,7 @@ from tessiq_core.codegen.interfaces import AddressLaunch, Kernel
 from tessiq_core.decline import Decline
 from tessiq_core.host import find_compiler
 from tessiq_core.passes import mark_supported
+from tessiq_core.runtime import recipes
 from tessiq_core.runtime.observer import ObserverCounters, observing
 from tessiq_core.runtime.plan import KernelStep
 
@@ -58,6 +61,15 @@ def test_example_by_the_reference_emitter(name: str) -> None:
         assert counts["claimed"] >= stated["claimed"]  # it takes reductions too
 
 
+@pytest.fixture
+def own_recipes() -> Iterator[None]:
+    """A test that changes the compiler: nothing comes from the recipe cache, and nothing of it stays there."""
+    recipes.clear()
+    yield
+    recipes.clear()
+
+
+@pytest.mark.usefixtures("own_recipes")
 def test_a_compiler_that_claims_nothing_is_right_and_fails_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         mark_supported, "claim", lambda node, context: Decline("nothing", "this compiler claims nothing")
