@@ -66,9 +66,9 @@ def run_example(name: str, options: Mapping[str, object] | None = None) -> Itera
         torch._dynamo.reset()
         model, inputs = module.model(), module.inputs()
         model.train(phase is Phase.TRAINING)
-        wanted = _results(copy.deepcopy(model).double(), tuple(t.double() for t in inputs), phase)
+        wanted = results_of(copy.deepcopy(model).double(), tuple(t.double() for t in inputs), phase)
         compiled = torch.compile(copy.deepcopy(model), backend="tessiq", options=dict(options or {}))
-        got = _results(compiled, inputs, phase)
+        got = results_of(compiled, inputs, phase)
         torch._dynamo.reset()
         with torch.set_grad_enabled(phase is Phase.TRAINING):
             explanation = explain(model, *inputs, options=options, backward=phase is Phase.TRAINING)
@@ -93,7 +93,8 @@ def relative_errors(got: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.
     return errors
 
 
-def _results(model: Any, inputs: tuple[torch.Tensor, ...], phase: Phase) -> dict[str, torch.Tensor]:
+def results_of(model: Any, inputs: tuple[torch.Tensor, ...], phase: Phase) -> dict[str, torch.Tensor]:
+    """The output, and in training every gradient of one step from it by fixed random weights, by name."""
     if phase is Phase.EVAL:
         with torch.no_grad():
             return {"output": model(*inputs)}

@@ -40,7 +40,7 @@ def test_five_sizes_on_one_symbolic_compile(name: str, phase: object) -> None:
             x = torch.randn(*sizes, WIDTH[name], generator=torch.Generator().manual_seed(number))
             model.zero_grad()
             wide.zero_grad()
-            wanted, got = checks._results(wide, (x.double(),), phase), checks._results(compiled, (x,), phase)
+            wanted, got = checks.results_of(wide, (x.double(),), phase), checks.results_of(compiled, (x,), phase)
             errors = checks.relative_errors(got, wanted)
             assert max(errors.values()) <= 1e-5, (sizes, errors)
             assert all(got[key].stride() == wanted[key].stride() for key in wanted)

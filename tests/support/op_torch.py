@@ -19,19 +19,9 @@ from tessiq_core.ir import (
     Value,
     tensor_type,
 )
+from tessiq_core.runtime.element_map import dtype_of
 
-DTYPES: dict[str, torch.dtype] = {
-    "bool": torch.bool,
-    "i8": torch.int8,
-    "u8": torch.uint8,
-    "i16": torch.int16,
-    "i32": torch.int32,
-    "i64": torch.int64,
-    "f16": torch.float16,
-    "bf16": torch.bfloat16,
-    "f32": torch.float32,
-    "f64": torch.float64,
-}
+DTYPES: dict[str, torch.dtype] = {name: dtype_of(element) for name, element in ELEMENT_TYPES.items()}
 ELEMENTS: dict[torch.dtype, ElementType] = {dtype: ELEMENT_TYPES[name] for name, dtype in DTYPES.items()}
 
 
