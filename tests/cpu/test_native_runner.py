@@ -100,7 +100,7 @@ def test_an_example_does_the_same_in_both(name: str) -> None:
             module = checks.load(name)
             torch.manual_seed(5)
             model = module.model().train(phase is checks.Phase.TRAINING)
-            results = checks._results(torch.compile(model, backend="tessiq"), module.inputs(), phase)
+            results = checks.results_of(torch.compile(model, backend="tessiq"), module.inputs(), phase)
             found[kind].append(described(results))
     assert found["python"] == found["cpp"]
 
@@ -118,7 +118,7 @@ def test_the_examples_take_no_step_in_the_interpreter(monkeypatch: pytest.Monkey
             torch._dynamo.reset()
             module = checks.load(name)
             model = module.model().train(phase is checks.Phase.TRAINING)
-            checks._results(torch.compile(model, backend="tessiq"), module.inputs(), phase)
+            checks.results_of(torch.compile(model, backend="tessiq"), module.inputs(), phase)
     assert len(made) >= len(checks.EXAMPLES) * 3
     for run, note in made:
         assert note == ""
